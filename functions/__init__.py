@@ -1,0 +1,1 @@
+"""The Lambda functions; each is thin: ``handler.py`` wires, ``app.py`` parses, identifies, calls and replies."""

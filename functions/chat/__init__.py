@@ -1,0 +1,1 @@
+"""Chat: the LangGraph Server API over the agent graph, streamed."""

@@ -1,0 +1,1 @@
+"""Uploads into the knowledge base."""

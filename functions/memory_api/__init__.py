@@ -1,0 +1,1 @@
+"""What the user sees of the memory, and deletes."""

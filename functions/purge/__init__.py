@@ -1,0 +1,1 @@
+"""Removal of everything a deleted thread has."""

@@ -1,0 +1,1 @@
+"""The data stack and the service stack."""

@@ -1,0 +1,1 @@
+"""The whole product on one machine: local cloud, streaming gateway, local model, terminal chat."""

@@ -1,0 +1,1 @@
+"""One place per outside thing; each implements a port of ``shared.ports`` or speaks a wire format."""

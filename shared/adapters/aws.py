@@ -1,0 +1,74 @@
+"""The only maker of boto3 clients.
+
+One session a process; timeouts and retries are set here for each service. Endpoints come from the SDK's own
+variables (``AWS_ENDPOINT_URL``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME``), which is how the local cloud is reached.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+import boto3
+from botocore.config import Config
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 32
+
+# DynamoDB answers in single-digit milliseconds: fail over to the next try fast.
+_FAST = Config(
+    connect_timeout=1,
+    read_timeout=3,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=_THREADS,
+)
+# A model may be silent for a long while before its first token. Retries before the first token are the model
+# adapter's own, because a stream cannot be retried by the SDK.
+_MODEL = Config(
+    connect_timeout=2,
+    read_timeout=120,
+    retries={"mode": "standard", "total_max_attempts": 1},
+    max_pool_connections=_THREADS,
+)
+
+_CONFIGS = {"dynamodb": _FAST, "events": _FAST, "sqs": _FAST, "s3": _FAST, "bedrock-runtime": _MODEL}
+
+
+@cache
+def session() -> boto3.Session:
+    """Give the process's one session."""
+    return boto3.Session()
+
+
+@cache
+def client(service: str) -> Any:
+    """Give the process's one client of a service; boto3 clients may be used from several threads.
+
+    Parameters
+    ----------
+    service : str
+        boto3's name of the service. Only those the product uses are known here.
+
+    Raises
+    ------
+    KeyError
+        For a service that has no entry here.
+    """
+    return session().client(service, config=_CONFIGS[service])  # pyright: ignore[reportUnknownMemberType, reportCallIssue, reportArgumentType, reportUnknownVariableType]
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="aws")
+
+
+async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a blocking call beside the event loop, so that streams and heartbeats go on.
+
+    ``asyncio.to_thread`` would do but for its pool, which has six threads on a Lambda with two cores and is shared
+    with everything else in the process.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_executor(), partial(call, *args, **kwargs))

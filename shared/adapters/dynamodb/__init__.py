@@ -1,0 +1,1 @@
+"""The memory table and the checkpoint table."""

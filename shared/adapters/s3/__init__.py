@@ -1,0 +1,1 @@
+"""The bucket of uploads and exports."""

@@ -1,0 +1,129 @@
+"""The thread row: what is known of a thread without opening its checkpoints, and who may write to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from shared.domain.ids import RunId, ThreadId, UserId
+
+DEFAULT_TITLE: Final = "New thread"
+"""The title until the first turn names the thread; "first turn" means: the title is still this one."""
+
+TITLE_MAX_CHARS: Final = 200
+"""What a user may call a thread."""
+
+MODEL_TITLE_MAX_CHARS: Final = 30
+"""What the model may call a thread; longer answers are cut."""
+
+PREVIEW_MAX_CHARS: Final = 280
+"""How much of the first human message the row keeps for lists."""
+
+ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+
+HistoryPolicy = Literal["summaries", "trim", "delete", "running_summary"]
+"""How a thread is kept within the context window. All but ``summaries`` are opt-in (see decision 12 of the spec)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to write to a thread for a while.
+
+    Parameters
+    ----------
+    run_id : str
+        The run that holds it.
+    number : int
+        The fencing number: one higher for each lease of the thread, so that a late writer can be told apart.
+    until : datetime
+        When it ends unless renewed.
+    """
+
+    run_id: RunId
+    number: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadRow:
+    """One thread of one user.
+
+    Parameters
+    ----------
+    status : {'idle', 'busy', 'interrupted', 'error'}
+        As stored; read it through :meth:`status_at`, because a dead run leaves ``busy`` behind.
+    metadata : mapping
+        The client's own.
+    preview : str
+        The first human message's text, cut.
+    lease : Lease or None
+        The last lease given, whether or not it has ended.
+    pending : sequence of mapping
+        Human messages (as JSON objects with ``type``, ``id``, ``content``) that a run took in and whose checkpoint
+        has not been confirmed: what a dead process would otherwise lose. Merged by the next run.
+    checkpoint_id : str or None
+        The checkpoint the last finished run left.
+    cancel_requested : bool
+        Whether somebody asked the present run to stop.
+    """
+
+    user_id: UserId
+    thread_id: ThreadId
+    created_at: datetime
+    updated_at: datetime
+    last_message_at: datetime
+    title: str = DEFAULT_TITLE
+    preview: str = ""
+    status: ThreadStatus = "idle"
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    policy: HistoryPolicy = "summaries"
+    lease: Lease | None = None
+    pending: Sequence[Mapping[str, Any]] = ()
+    checkpoint_id: str | None = None
+    cancel_requested: bool = False
+
+    def status_at(self, now: datetime) -> ThreadStatus:
+        """Give the status as of ``now``: ``busy`` only while the lease lasts."""
+        if self.status == "busy" and (self.lease is None or self.lease.until <= now):
+            return "error"
+        return self.status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadQuery:
+    """Which of a user's threads to list, newest last message first.
+
+    Parameters
+    ----------
+    metadata : mapping
+        Each pair must be in the thread's metadata.
+    status : str or None
+        Only threads with this status.
+    limit, offset : int
+        The page.
+    sort_by : {'last_message_at', 'created_at', 'updated_at', 'thread_id', 'status'}
+        The order; ``descending`` turns it.
+    """
+
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    status: ThreadStatus | None = None
+    limit: int = 10
+    offset: int = 0
+    sort_by: Literal["last_message_at", "created_at", "updated_at", "thread_id", "status"] = "last_message_at"
+    descending: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSignal:
+    """What a running invocation learns when it looks after its lease.
+
+    Parameters
+    ----------
+    cancel_requested : bool
+        Somebody pressed stop.
+    deleting : bool
+        The thread is being deleted: stop, store nothing more.
+    """
+
+    cancel_requested: bool = False
+    deleting: bool = False

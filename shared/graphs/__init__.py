@@ -1,0 +1,1 @@
+"""The three LangGraph graphs and what runs them."""

@@ -1,0 +1,1 @@
+"""The chat graph: router, agents, rename, turn end."""

@@ -1,0 +1,149 @@
+"""One frozen settings model per function: the field name is the variable's name in lower case.
+
+The functions read these models from their environment, CDK writes the same models into it, and tests build them
+directly, so no variable's name is written twice.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_comma_separated)]
+"""Several names in one variable, separated by commas."""
+
+
+def _whole_number_or(default: int, *, at_least: int) -> BeforeValidator:
+    """Read a knob of the seed: anything but a whole number of at least ``at_least`` means the default (CF01–CF03)."""
+
+    def read(value: object) -> int:
+        try:
+            number = int(str(value).strip())
+        except ValueError:
+            return default
+        return number if number >= at_least else default
+
+    return BeforeValidator(read)
+
+
+class FunctionSettings(BaseModel):
+    """What every function is told.
+
+    Parameters
+    ----------
+    stage : str
+        The deployment's name, for example ``dev``.
+    log_level : str
+        As powertools takes it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str = "dev"
+    log_level: str = "INFO"
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Read the model from variables; variables that are not there leave the default.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When a variable is missing that has no default, or one has no legal value. Raised at cold start.
+        """
+        return cls.model_validate({name: environ[name.upper()] for name in cls.model_fields if name.upper() in environ})
+
+    def environment(self) -> dict[str, str]:
+        """Give the variables that :meth:`from_environment` reads back to an equal model."""
+        return {name.upper(): _as_text(getattr(self, name)) for name in type(self).model_fields}
+
+
+def _as_text(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+class MemoryKnobs(BaseModel):
+    """The seed's three knobs, with its defaults, parsed once at cold start."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    memory_thread_summary_keep_recent: Annotated[int, _whole_number_or(10, at_least=0)] = 10
+    """K: how many turns a window has; below 1 the summaries are off."""
+    memory_thread_messages_buffer_recent_turns: Annotated[int, _whole_number_or(5, at_least=0)] = 5
+    """B: how many summarised turns the model still sees as they were."""
+    memory_profile_max_bytes: Annotated[int, _whole_number_or(8192, at_least=1)] = 8192
+    """UTF-8 bytes of the profile's compact JSON."""
+
+
+class ChatSettings(FunctionSettings, MemoryKnobs):
+    """``functions/chat``."""
+
+    memory_table: str
+    checkpoint_table: str
+    event_bus: str
+    purge_queue_url: str
+    chat_model: str
+    """Bedrock model id or inference profile of the agents."""
+    fast_model: str
+    """Bedrock model id or inference profile of router and rename."""
+    agents: Names = ("chat", "weather", "crypto", "code")
+    """Which agents are enabled; with one there is no router."""
+    model_max_tokens: int = Field(4096, ge=1)
+    history_token_budget: int = Field(100_000, ge=1)
+    """Tokens of history a model call may carry, after the trim by turns."""
+    lease_seconds: int = Field(30, ge=3)
+    lease_renew_seconds: int = Field(10, ge=1)
+    heartbeat_seconds: float = Field(5.0, gt=0)
+    rename_seconds: float = Field(8.0, gt=0)
+    """How long naming the thread may take before it is given up until the next turn."""
+    enqueue_seconds: float = Field(20.0, ge=0)
+    """How long a run waits for the thread before it answers 409."""
+    max_body_bytes: int = Field(5_500_000, ge=1)
+    """What a request may hold; Lambda's own limit is 6 MB for the whole event."""
+
+
+class SummarizeSettings(FunctionSettings, MemoryKnobs):
+    """``functions/summarize``."""
+
+    memory_table: str
+    checkpoint_table: str
+    summary_model: str
+    """Bedrock model id or inference profile of the summary pass."""
+    summary_max_tokens: int = Field(4096, ge=1)
+    claim_seconds: int = Field(180, ge=1)
+    """How long a pass holds its window; longer than the function may run."""
+    pass_max_attempts: int = Field(5, ge=1)
+    pass_back_off_seconds: int = Field(60, ge=0)
+    window_token_budget: int = Field(60_000, ge=1)
+    """Estimated tokens of transcript one pass may send; a larger backlog is cut at a multiple of K."""
+    message_char_limit: int = Field(20_000, ge=1)
+    """Characters of one message that go into the transcript."""
+
+
+class MemoryApiSettings(FunctionSettings, MemoryKnobs):
+    """``functions/memory_api``."""
+
+    memory_table: str
+    purge_queue_url: str
+
+
+class PurgeSettings(FunctionSettings):
+    """``functions/purge``."""
+
+    memory_table: str
+    checkpoint_table: str
+    tombstone_days: int = Field(90, ge=1)
+
+
+class KbIngestSettings(FunctionSettings):
+    """``functions/kb_ingest``."""
+
+    memory_table: str
+    bucket: str
