@@ -44,7 +44,7 @@ def session() -> boto3.Session:
 
 
 @cache
-def client(service: str) -> Any:
+def client(service: str) -> Any:  # noqa: ANN401 - each service has a type of its own; callers name it
     """Give the process's one client of a service; boto3 clients may be used from several threads.
 
     Parameters
@@ -57,7 +57,7 @@ def client(service: str) -> Any:
     KeyError
         For a service that has no entry here.
     """
-    return session().client(service, config=_CONFIGS[service])  # pyright: ignore[reportUnknownMemberType, reportCallIssue, reportArgumentType, reportUnknownVariableType]
+    return session().client(service, config=_CONFIGS[service])
 
 
 @cache

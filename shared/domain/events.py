@@ -17,7 +17,9 @@ TurnOutcome = Literal["completed", "cancelled", "failed"]
 
 
 class TurnEnded(BaseModel):
-    """A turn is over and its checkpoint is stored. Ids only: an entry may take 256 KB, and nothing a user said travels here.
+    """A turn is over and its checkpoint is stored.
+
+    Ids only: an entry of the bus may take 256 KB, and nothing a user said travels on it.
 
     Parameters
     ----------

@@ -22,6 +22,11 @@ SK: Final = "sk"
 TTL: Final = "ttl"
 SCHEMA_VERSION: Final = "schema_version"
 
+VALUE: Final = "value"
+"""A store item's value as one compact JSON string: numbers, nulls and nesting come back exactly as they were put."""
+CREATED_AT: Final = "created_at"
+UPDATED_AT: Final = "updated_at"
+
 LAST_MESSAGE_INDEX: Final = "by_last_message"
 """Local secondary index of the memory table: a user's thread rows by last message. Sparse: only they carry the key.
 Local, because a list must show a created thread and hide a deleted one at once, which needs consistent reads."""
@@ -50,11 +55,8 @@ def encode_part(text: str) -> str:
 
 def decode_part(encoded: str) -> str:
     """Give back what :func:`encode_part` was given."""
-    out: list[str] = []
     chars = iter(encoded)
-    for char in chars:
-        out.append(chr(ord(next(chars)) - _SHIFT) if char == _ESCAPE else char)
-    return "".join(out)
+    return "".join(chr(ord(next(chars)) - _SHIFT) if char == _ESCAPE else char for char in chars)
 
 
 def encode_prefix(parts: Sequence[str]) -> str:
