@@ -7,9 +7,7 @@ these protocols too and run the same contract suites as the adapters.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
-
-from langchain_core.messages import AnyMessage
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shared.domain.claims import Claim, ClaimRefusal
 from shared.domain.events import TurnEnded
@@ -17,6 +15,10 @@ from shared.domain.ids import DocumentId, RunId, ThreadId, UserId
 from shared.domain.profile import ProfileChange, StoredProfile
 from shared.domain.summary import SummaryEntry, SummaryOutput, SummaryRows
 from shared.domain.threads import Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
+
+if TYPE_CHECKING:
+    # Half a second of import, and not in the bundles that answer from rows.
+    from langchain_core.messages import AnyMessage
 
 
 class Clock(Protocol):
@@ -245,7 +247,7 @@ class Threads(Protocol):
 class ThreadMessages(Protocol):
     """The messages of a thread as the last checkpoint has them. Read only."""
 
-    async def load(self, user: UserId, thread: ThreadId) -> Sequence[AnyMessage]:
+    async def load(self, user: UserId, thread: ThreadId) -> "Sequence[AnyMessage]":
         """Read all messages, oldest first; empty when there is no checkpoint."""
         ...
 
