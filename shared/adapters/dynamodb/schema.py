@@ -9,10 +9,14 @@ Encoding
 A tuple of strings becomes one string. ``!`` (U+0021) ends a part and sorts before everything that may stand in one;
 the characters up to ``#`` (U+0023) are written as ``"`` (U+0022) and one more character. So no part can forge a
 boundary, equal strings come only from equal tuples, and DynamoDB's order (UTF-8 bytes, which is code point order)
-is the tuples' order.
+is the tuples' order. An empty part is written as ``"#``, because DynamoDB refuses empty keys.
+
+Moments are ISO 8601 in UTC with six digits of fraction (:func:`moment`), so that DynamoDB can compare them as text.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from shared.domain.errors import InvalidIdError
@@ -32,10 +36,113 @@ LAST_MESSAGE_INDEX: Final = "by_last_message"
 Local, because a list must show a created thread and hide a deleted one at once, which needs consistent reads."""
 LAST_MESSAGE_AT: Final = "last_message_at"
 
+# The profile's item, beside its value.
+VERSION: Final = "version"
+TOMBSTONES: Final = "tombstones"
+ORIGINS: Final = "origins"
+
+# Rows of our own. ``STATE`` is a claim's, ``STATUS`` a thread's or a document's.
+THREAD_ROW: Final = "thread"
+CLAIM_ROW: Final = "claim"
+DOCUMENT_ROW: Final = "document"
+
+TOKEN: Final = "token"  # noqa: S105 - the name of an attribute
+"""Unique to the call that wrote the row, so that the SDK's repeat of a lost reply can be told from a rival."""
+STATUS: Final = "status"
+
+TITLE: Final = "title"
+PREVIEW: Final = "preview"
+METADATA: Final = "metadata"
+POLICY: Final = "policy"
+CHECKPOINT_ID: Final = "checkpoint_id"
+LEASE_RUN: Final = "lease_run"
+LEASE_NUMBER: Final = "lease_number"
+LEASE_UNTIL: Final = "lease_until"
+PENDING: Final = "pending"
+CANCEL_REQUESTED: Final = "cancel_requested"
+DELETING_AT: Final = "deleting_at"
+BURIED_AT: Final = "buried_at"
+
+STATE: Final = "state"
+ATTEMPTS: Final = "attempts"
+UNTIL: Final = "until"
+
+SEQUENCER: Final = "sequencer"
+OBJECT_KEY: Final = "object_key"
+OBJECT_VERSION: Final = "object_version"
+SIZE: Final = "size"
+
+CURRENT_SCHEMA: Final = 1
+"""What this code writes as ``schema_version``."""
+
+ITEM_MAX_BYTES: Final = 400 * 1024
+PARTITION_KEY_MAX_BYTES: Final = 2048
+SORT_KEY_MAX_BYTES: Final = 1024
+
 END: Final = "!"
 _ESCAPE: Final = '"'
 _LAST_ESCAPED: Final = "#"
 _SHIFT: Final = 0x40
+_EMPTY: Final = _ESCAPE + _LAST_ESCAPED
+
+
+@dataclass(frozen=True, slots=True)
+class LocalIndex:
+    """A second order of the items of one partition; read consistently, fixed when the table is made.
+
+    Parameters
+    ----------
+    name : str
+        The index's name.
+    sort_key : str
+        The string attribute it is ordered by; items without it are not in the index.
+    projected : tuple of str
+        What it holds beside the keys. A write that changes none of these costs nothing here.
+    """
+
+    name: str
+    sort_key: str
+    projected: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """What a table is made from, by the data stack and by the tests; every key is a string.
+
+    Parameters
+    ----------
+    partition_key, sort_key : str
+        The table's key attributes.
+    ttl : str
+        The attribute DynamoDB expires items by, in epoch seconds.
+    local_indexes : tuple of LocalIndex
+        Its local secondary indexes. A table with one holds at most 10 GB per partition key.
+    """
+
+    partition_key: str = PK
+    sort_key: str = SK
+    ttl: str = TTL
+    local_indexes: tuple[LocalIndex, ...] = ()
+
+
+# What a list of threads shows. The lease's end is left out, or each renewal would write to the index as well.
+_LISTED: Final = (TITLE, PREVIEW, CREATED_AT, UPDATED_AT, STATUS, METADATA, POLICY, CHECKPOINT_ID)
+
+MEMORY_TABLE: Final = TableSpec(local_indexes=(LocalIndex(LAST_MESSAGE_INDEX, LAST_MESSAGE_AT, _LISTED),))
+CHECKPOINT_TABLE: Final = TableSpec()
+
+
+def moment(at: datetime) -> str:
+    """Write a moment so that text order is time order.
+
+    Raises
+    ------
+    ValueError
+        When it has no time zone: which moment it is would depend on where the code runs.
+    """
+    if at.tzinfo is None:
+        raise ValueError("A moment needs a time zone.")
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def encode_part(text: str) -> str:
@@ -50,11 +157,15 @@ def encode_part(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidIdError("A key may not hold a lone surrogate.") from error
+    if not text:
+        return _EMPTY
     return "".join(_ESCAPE + chr(_SHIFT + ord(char)) if char <= _LAST_ESCAPED else char for char in text)
 
 
 def decode_part(encoded: str) -> str:
     """Give back what :func:`encode_part` was given."""
+    if encoded == _EMPTY:
+        return ""
     chars = iter(encoded)
     return "".join(chr(ord(next(chars)) - _SHIFT) if char == _ESCAPE else char for char in chars)
 
