@@ -137,7 +137,11 @@ class Threads(Protocol):
         ...
 
     async def search(self, user: UserId, query: ThreadQuery, *, now: datetime) -> Sequence[ThreadRow]:
-        """List a page of the user's threads."""
+        """List a page of the user's threads.
+
+        A listed row has what lists show: ``pending`` is left out, ``lease`` and ``cancel_requested`` too unless the
+        thread is busy.
+        """
         ...
 
     async def count(self, user: UserId, query: ThreadQuery, *, now: datetime) -> int:
@@ -179,10 +183,13 @@ class Threads(Protocol):
         """Take the thread's lease in one conditional write and give the row as it is now.
 
         The row's ``pending`` is then what an earlier, dead run left, followed by ``pending``. ``create`` makes a
-        missing row. ``preview`` is kept if the row has none.
+        missing row. ``preview`` is kept if the row has none. A run that holds the lease already gets the row as it
+        is, and ``pending`` is not added again.
 
         Raises
         ------
+        ItemTooLargeError
+            When the row cannot hold ``pending``; nothing was written.
         ThreadBusyError
             When another run's lease has not ended.
         ThreadNotFoundError
@@ -240,7 +247,10 @@ class Threads(Protocol):
         ...
 
     async def bury(self, user: UserId, thread: ThreadId, *, now: datetime, keep_for: timedelta) -> None:
-        """Turn a thread that is being deleted into a tombstone that keeps its id from being used again for a while."""
+        """Turn a thread that is being deleted into a tombstone that keeps its id from being used again for a while.
+
+        Does nothing to a thread that lives, is a tombstone already, or never was.
+        """
         ...
 
 
@@ -302,9 +312,15 @@ class Documents(Protocol):
     async def record_upload(
         self, user: UserId, key: str, *, version_id: str | None, sequencer: str, size: int, now: datetime
     ) -> DocumentId | None:
-        """Keep a ``PENDING`` row for an uploaded object; ``None`` when a later event of the same key came first."""
+        """Keep a ``PENDING`` row for an uploaded object; ``None`` when a later event of the same key came first.
+
+        An event that comes again gives the same id and changes nothing.
+        """
         ...
 
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> bool:
-        """Note that the object is gone; ``False`` when a later event of the same key came first."""
+        """Note that the object is gone; ``False`` when a later event of the same key came first.
+
+        A delete that comes before its put is remembered, so that the put leaves nothing behind.
+        """
         ...

@@ -1,6 +1,7 @@
 """The thread row: what is known of a thread without opening its checkpoints, and who may write to it."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -111,6 +112,25 @@ class ThreadQuery:
     offset: int = 0
     sort_by: Literal["last_message_at", "created_at", "updated_at", "thread_id", "status"] = "last_message_at"
     descending: bool = True
+
+    def fits(self, row: ThreadRow, now: datetime) -> bool:
+        """Say whether a thread is asked for, by its metadata and by its status as of ``now``."""
+        return (self.status is None or row.status_at(now) == self.status) and all(
+            key in row.metadata and _same_json(row.metadata[key], value) for key, value in self.metadata.items()
+        )
+
+    def in_order(self, rows: Iterable[ThreadRow], now: datetime) -> list[ThreadRow]:
+        """Sort threads as asked; equal ones by their id."""
+
+        def rank(row: ThreadRow) -> tuple[Any, ThreadId]:
+            return row.status_at(now) if self.sort_by == "status" else getattr(row, self.sort_by), row.thread_id
+
+        return sorted(rows, key=rank, reverse=self.descending)
+
+
+def _same_json(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
+    # In Python True equals 1; in JSON it does not.
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
