@@ -49,6 +49,11 @@ class FunctionSettings(BaseModel):
     stage: str = "dev"
     log_level: str = "INFO"
 
+    @property
+    def metrics_namespace(self) -> str:
+        """CloudWatch's namespace of the stage's counters; their one dimension is ``service``, the function's name."""
+        return f"Everthread/{self.stage}"
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
         """Read the model from variables; variables that are not there leave the default.
