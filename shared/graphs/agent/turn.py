@@ -1,0 +1,113 @@
+"""The envelope of a turn: what rides in ``config["configurable"]``, written by the runner, read by every node.
+
+Nothing in it comes from a client: the runner makes it from the verified token and its own reads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+
+from shared.domain.ids import MessageId, ThreadId, UserId, thread_id_or_none, user_id_or_none
+from shared.domain.profile import AccountOverlay
+from shared.domain.turns import human_ids
+from shared.services.recall import Recall
+from shared.services.turn_memory import TurnMemory
+
+USER_ID: Final = "userId"
+THREAD_ID: Final = "thread_id"
+ACCOUNT: Final = "account"
+THREAD_TITLE: Final = "thread_title"
+TURN_MEMORY: Final = "turn_memory"
+TURN_MARK: Final = "turn_mark"
+
+
+@dataclass(slots=True)
+class TurnMark:
+    """Where the graph notes that the turn has ended; the runner makes one, looks at it afterwards, and publishes.
+
+    A turn that was interrupted, cancelled or failed has not ended and leaves the mark as it was.
+
+    Parameters
+    ----------
+    human_message_id : str or None
+        The turn that has ended, by its human message; ``None`` while none has.
+    human_count : int
+        Human messages in the thread when it did.
+    """
+
+    human_message_id: MessageId | None = None
+    human_count: int = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn has ended."""
+        return self.human_message_id is not None
+
+    def set(self, messages: Sequence[AnyMessage]) -> None:
+        """Note the end of the turn of the last human message; without one there is no turn to end."""
+        ids = human_ids(messages)
+        if ids:
+            self.human_message_id = ids[-1]
+            self.human_count = len(ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn's envelope.
+
+    Only ids ride as plain strings. Objects in ``configurable`` stay out of checkpoints and of what is streamed.
+
+    Parameters
+    ----------
+    user, thread : str or None
+        Whose turn, where. ``None`` when the graph is run without the API: it then answers without memory.
+    account : AccountOverlay
+        From the verified token.
+    title : str or None
+        The thread's title when the run began, if the runner knows it: saves a read.
+    memory : TurnMemory or None
+        A recall that the runner started; without one each agent starts its own.
+    mark : TurnMark or None
+        Set when the turn ends.
+    """
+
+    user: UserId | None = None
+    thread: ThreadId | None = None
+    account: AccountOverlay = field(default_factory=AccountOverlay)
+    title: str | None = None
+    memory: TurnMemory | None = None
+    mark: TurnMark | None = None
+
+    @classmethod
+    def of(cls, config: RunnableConfig) -> Self:
+        """Read the envelope defensively: whatever has another type than it should counts as not there."""
+        values = config.get("configurable", {})
+        account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
+        memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
+        return cls(
+            user=user_id_or_none(values.get(USER_ID)),
+            thread=thread_id_or_none(values.get(THREAD_ID)),
+            account=account if isinstance(account, AccountOverlay) else AccountOverlay(),
+            title=title if isinstance(title, str) else None,
+            memory=memory if isinstance(memory, TurnMemory) else None,
+            mark=mark if isinstance(mark, TurnMark) else None,
+        )
+
+    def configurable(self) -> dict[str, Any]:
+        """Give what :meth:`of` reads, without what is not there."""
+        values = {
+            USER_ID: self.user,
+            THREAD_ID: self.thread,
+            ACCOUNT: self.account,
+            THREAD_TITLE: self.title,
+            TURN_MEMORY: self.memory,
+            TURN_MARK: self.mark,
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+    def recalling(self, recall: Recall) -> TurnMemory:
+        """Give the turn's memory: the runner's, or a new one."""
+        return self.memory or TurnMemory(recall, self.user, self.thread, self.account)
