@@ -55,7 +55,7 @@ class TurnMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Envelope:
     """One turn's envelope.
 
     Only ids ride as plain strings. Objects in ``configurable`` stay out of checkpoints and of what is streamed.
