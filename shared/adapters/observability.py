@@ -77,6 +77,7 @@ class FactsFormatter(LambdaPowertoolsFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """Give the line for a record."""
         facts = copy.copy(record)
+        facts.logger = record.name
         if record.exc_info and record.exc_info[1] is not None:
             facts.error = code_of(record.exc_info[1])
             facts.where = where_raised(record.exc_info[1])
@@ -85,6 +86,17 @@ class FactsFormatter(LambdaPowertoolsFormatter):
         if record.name.partition(".")[0] not in OWN_PACKAGES:
             facts.msg, facts.args = "(text of another package)", None
         return super().format(facts)
+
+
+class _StandardOutput(logging.Handler):
+    """Writes to whatever standard output is at the time, as the counters do; Lambda's bootstrap replaces it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stdout.write(self.format(record) + "\n")
+            sys.stdout.flush()
+        except Exception:  # noqa: BLE001 - as every handler of the standard library: logging never breaks the caller
+            self.handleError(record)
 
 
 def configure_logging(function: str, settings: FunctionSettings) -> None:
@@ -97,13 +109,12 @@ def configure_logging(function: str, settings: FunctionSettings) -> None:
     settings : FunctionSettings
         Gives the stage and the level of our own packages. Others are heard from ``WARNING`` on.
     """
-    handler = logging.StreamHandler(sys.stdout)
+    handler = _StandardOutput()
     handler.setFormatter(
         FactsFormatter(
             serialize_stacktrace=False,
             utc=True,
             use_rfc3339=True,
-            logger="%(name)s",
             service=function,
             stage=settings.stage,
         )
