@@ -4,8 +4,10 @@ The FastAPI apps register from this table and the API construct deploys from it:
 buffered integration is a 502, so the two must not disagree.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Final, Literal
 
 
@@ -73,3 +75,30 @@ ROUTES: Final = (
 def routes_of(function: FunctionName) -> tuple[Route, ...]:
     """Give the routes one function serves."""
     return tuple(route for route in ROUTES if route.function == function)
+
+
+# A token travels in a header that the page sets itself, never in a cookie: a page of any origin may ask.
+CORS_ORIGIN: Final = "*"
+CORS_REQUEST_HEADERS: Final = ("Authorization", "Content-Type", "Last-Event-ID", "X-Api-Key")
+CORS_EXPOSED_HEADERS: Final = ("Content-Location", "Location", "Retry-After")
+"""What browsers must be told about every reply: API Gateway says it in its own, the apps in theirs."""
+
+
+def find_route(method: str, path: str) -> Route | None:
+    """Give the route that answers a method on a path; ``None`` when there is none.
+
+    Parameters
+    ----------
+    method : str
+        Upper case.
+    path : str
+        A request's path, or the template of a route (API Gateway's ``resource``). Where both a fixed and a variable
+        part fit, the fixed one counts.
+    """
+    found = [route for route in ROUTES if route.method == method and _pattern(route.path).fullmatch(path)]
+    return min(found, key=lambda route: route.path.count("{"), default=None)
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile("/".join("[^/]+" if part.startswith("{") else re.escape(part) for part in template.split("/")))
