@@ -1,14 +1,20 @@
 """The user's profile: what was saved, what the account adds, and the one view the model sees."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, cast
 
 from shared.domain.ids import MessageId, ThreadId
 
 MemoryDoc = dict[str, Any]
 """A flat object: profile key to any JSON value."""
+
+OVERLAY_KEYS: Final = ("name", "email", "avatar", "socials")
+"""What the account adds where nothing was saved, in the order it is shown (M02)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +92,118 @@ class AccountOverlay:
     email: str | None = None
     avatar: str | None = None
     socials: tuple[str, ...] = ()
+
+
+def overlay_from_claims(claims: Mapping[str, Any]) -> AccountOverlay:
+    """Read the account from the claims of a verified ID token (decision 8).
+
+    Parameters
+    ----------
+    claims : mapping
+        As the authorizer hands them on: values may be strings that hold JSON. Never claims that nobody verified.
+
+    Returns
+    -------
+    AccountOverlay
+        The name; the e-mail address if it is verified; the picture unless it is a ``data:`` URI; the names of
+        linked identity providers, of which nothing else is read. Anything of another shape counts as absent.
+    """
+    verified = claims.get("email_verified")
+    return AccountOverlay(
+        name=_text(claims.get("name")),
+        email=_text(claims.get("email")) if verified is True or verified == "true" else None,
+        avatar=_address(claims.get("picture")),
+        socials=tuple(dict.fromkeys(_providers(claims.get("identities")))),
+    )
+
+
+def overlay_values(overlay: AccountOverlay) -> MemoryDoc:
+    """Give what the account has to add, keyed as in the merged view. An empty string is a value (M05)."""
+    values: MemoryDoc = {
+        "name": overlay.name,
+        "email": overlay.email,
+        "avatar": overlay.avatar,
+        "socials": [{"provider": provider} for provider in overlay.socials],
+    }
+    return {key: values[key] for key in OVERLAY_KEYS if values[key] is not None and values[key] != []}
+
+
+def merge(stored: StoredProfile, overlay: AccountOverlay) -> MemoryDoc:
+    """Make the one view of the profile: what was saved, and what the account adds where nothing was (M03–M06).
+
+    Returns
+    -------
+    dict
+        A deep copy; changing it changes neither input. Saved keys first, in the order they were saved.
+    """
+    merged = deepcopy(stored.doc)
+    for key, value in overlay_values(overlay).items():
+        if key not in merged and key not in stored.tombstones:
+            merged[key] = value
+    return merged
+
+
+def store_keys(stored: StoredProfile) -> frozenset[str]:
+    """Give the keys that were saved, as against those only the account has (M11)."""
+    return frozenset(stored.doc)
+
+
+def compact_json(doc: Mapping[str, Any]) -> str:
+    """Write a document as it is measured and stored: no spaces, no escapes but those JSON needs.
+
+    Raises
+    ------
+    ValueError
+        For NaN and infinities.
+    """
+    return json.dumps(doc, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def document_bytes(doc: Mapping[str, Any]) -> int:
+    """Measure a document: UTF-8 bytes of :func:`compact_json`."""
+    return len(compact_json(doc).encode())
+
+
+def key_label(key: str) -> str:
+    """Write a key for people: ``travel_preferences`` as ``Travel Preferences``. The key itself stays (M13)."""
+    return " ".join(word[:1].upper() + word[1:] for word in re.split(r"[_-]+", key) if word)
+
+
+def _text(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        # A lone surrogate would break every request to the model.
+        return None
+    return value
+
+
+def _address(value: object) -> str | None:
+    text = _text(value)
+    # A picture in the token itself once blew a prompt to hundreds of thousands of tokens (M10).
+    return None if text is None or text.lstrip().lower().startswith("data:") else text
+
+
+def _providers(claim: object) -> Iterator[str]:
+    for identity in _identities(claim):
+        provider = _text(identity.get("providerName"))
+        # The user pool's own accounts are no linked account (M08).
+        if provider and provider.lower() != "cognito":
+            yield provider
+
+
+def _identities(claim: object) -> Iterator[Mapping[str, Any]]:
+    """Read the claim: a list, or JSON text of a list, of one identity, or of several with commas between them."""
+    if isinstance(claim, str):
+        try:
+            claim = json.loads(f"[{claim}]")
+        except (ValueError, RecursionError):
+            return
+    if isinstance(claim, Mapping):
+        yield cast("Mapping[str, Any]", claim)
+    elif isinstance(claim, list):
+        for part in cast("list[object]", claim):
+            if isinstance(part, Mapping | list):
+                yield from _identities(cast("object", part))

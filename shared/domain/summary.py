@@ -3,12 +3,32 @@
 No LangChain here: the memory API reads this module and must start fast.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from shared.domain.ids import MessageId, ThreadId
+from shared.domain.refs import expand_refs, parse_refs, refs_text, turn_ranges, with_hash
+
+if TYPE_CHECKING:
+    # Windows are found from entries, so that module reads this one.
+    from shared.domain.window import Window
+
+__all__ = [
+    "NonEmpty",
+    "QuestionAnswer",
+    "SummaryEntry",
+    "SummaryOutput",
+    "SummaryRows",
+    "estimate_tokens",
+    "expand_refs",
+    "format_entries",
+    "format_passes",
+    "parse_refs",
+    "refs_within",
+    "turns_covered",
+]
 
 NonEmpty = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -107,3 +127,82 @@ class SummaryRows(BaseModel):
     entries: Sequence[SummaryEntry] = ()
     corrupt: int = 0
     highest_sequence: int = 0
+
+
+def format_entries(entries: Iterable[QuestionAnswer]) -> str:
+    """Render the entries of one pass: the one formatter, for the prompt and for what the user sees (P10, P12)."""
+    return "\n\n".join(
+        f"{', '.join(with_hash(ref) for ref in entry.refs)}\nQ: {entry.question}\nA: {entry.answer}"
+        for entry in entries
+    )
+
+
+def format_passes(passes: Iterable[SummaryEntry]) -> str:
+    """Render all passes of a thread, first pass first, a blank line between them (P10, P11)."""
+    return "\n\n".join(
+        format_entries(entry.summary.entries) for entry in sorted(passes, key=lambda entry: entry.sequence)
+    )
+
+
+def refs_within(output: SummaryOutput, window: "Window") -> tuple[SummaryOutput, int]:
+    """Keep of a model's refs what can be true (RF08).
+
+    Parameters
+    ----------
+    output : SummaryOutput
+        The model's answer.
+    window : Window
+        The turns it was shown.
+
+    Returns
+    -------
+    SummaryOutput
+        The answer as it came where its refs hold. Refs that are malformed or name turns outside the window are
+        dropped, repeats are joined, and an entry that is left without any ref goes too: it speaks of no turn of
+        this window.
+    int
+        How many refs were dropped, in whole or in part.
+    """
+    shown = range(window.start + 1, window.end + 2)
+    kept: list[QuestionAnswer] = []
+    dropped = 0
+    for entry in output.entries:
+        refs, bad = _refs_within(entry.refs, shown)
+        dropped += bad
+        if refs:
+            kept.append(entry if refs == entry.refs else entry.model_copy(update={"refs": refs}))
+    return output.model_copy(update={"entries": kept}), dropped
+
+
+def turns_covered(output: SummaryOutput) -> set[int]:
+    """Give the numbers of the turns that an answer speaks of, so that a pass that skips most can be told (HID-19)."""
+    return {number for entry in output.entries for number in expand_refs(entry.refs)}
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate tokens as ``ceil(characters / 4)`` (TP15)."""
+    return -(-len(text) // 4)
+
+
+def _refs_within(refs: Sequence[str], shown: range) -> tuple[list[str], int]:
+    kept: list[str] = []
+    seen: set[int] = set()
+    dropped = 0
+    for ref in refs:
+        ranges = list(turn_ranges(ref))
+        bad = sum(numbers is None or not _inside(numbers, shown) for numbers in ranges)
+        new = {number for numbers in ranges if numbers for number in _common(numbers, shown)} - seen
+        whole = not bad and len(new) == sum(len(numbers) for numbers in ranges if numbers)
+        if new:
+            kept.extend([ref] if whole else refs_text(new))
+        seen |= new
+        dropped += bad
+    return kept, dropped
+
+
+def _inside(numbers: range, shown: range) -> bool:
+    return shown.start <= numbers.start and numbers.stop <= shown.stop
+
+
+def _common(numbers: range, shown: range) -> range:
+    return range(max(numbers.start, shown.start), min(numbers.stop, shown.stop))

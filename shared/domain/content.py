@@ -1,0 +1,116 @@
+"""The text of a message's content, which is a string or a list of parts in the shapes of several vendors."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+_MARKER_MAX_CHARS: Final = 200
+
+_KINDS: Final[Mapping[str, str]] = {
+    "image": "image",
+    "image_url": "image",
+    "input_image": "image",
+    "audio": "audio",
+    "input_audio": "audio",
+    "video": "video",
+    "video_url": "video",
+    "file": "file",
+    "input_file": "file",
+    "document": "file",
+    "media": "file",
+    "text-plain": "file",
+}
+
+# Tool calls are a field of the message; the rest are the model's thoughts and marks for the vendor.
+_UNSPOKEN: Final = frozenset(
+    {
+        "tool_use",
+        "tool_call",
+        "tool_call_chunk",
+        "input_json_delta",
+        "invalid_tool_call",
+        "function_call",
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_content",
+        "cachePoint",
+        "cache_point",
+    }
+)
+
+_NAME_KEYS: Final = ("filename", "file_name", "name", "title")
+_ADDRESS_KEYS: Final = ("url", "image_url", "video_url", "file_url", "file_id")
+_NESTED_KEYS: Final = ("file", "image", "document", "source", "metadata", "extras", *_ADDRESS_KEYS)
+
+
+def text_of(content: object) -> str:
+    """Give what a message says, as text.
+
+    Parameters
+    ----------
+    content : object
+        A string or a list of parts.
+
+    Returns
+    -------
+    str
+        The texts of the parts, a line each. An image, a recording or a file becomes a short marker with its name or
+        address, so that a reader knows of it; tool calls, thoughts and cache points are no text; a part of an
+        unknown kind becomes JSON (TP06). Never the bytes of anything.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return _json(content)
+    return "\n".join(_part_texts(cast("list[object]", content)))
+
+
+def _part_texts(parts: list[object]) -> Iterator[str]:
+    for part in parts:
+        text = part if isinstance(part, str) else _part_text(part)
+        if text:
+            yield text
+
+
+def _part_text(part: object) -> str:
+    if not isinstance(part, Mapping):
+        return _json(part)
+    fields = cast("Mapping[str, Any]", part)
+    kind = fields.get("type")
+    text = fields.get("text")
+    # A part without a type is the Converse API's own shape: the one key it has is its kind.
+    if isinstance(text, str) and kind in (None, "text", "input_text", "output_text"):
+        return text
+    if kind is None:
+        kind = next(iter(fields), None)
+    if kind in _UNSPOKEN:
+        return ""
+    if isinstance(kind, str) and kind in _KINDS:
+        return _marker(_KINDS[kind], fields)
+    return _json(fields)
+
+
+def _marker(kind: str, fields: Mapping[str, Any]) -> str:
+    name = _name(fields)
+    return f"[{kind}: {_short(name)}]" if name else f"[{kind}]"
+
+
+def _name(fields: Mapping[str, Any]) -> str | None:
+    """Find a name, else an address, in the part or one level below: each vendor puts them elsewhere."""
+    nested: list[object] = [fields.get(key) for key in _NESTED_KEYS]
+    levels = [fields, *(cast("Mapping[str, Any]", level) for level in nested if isinstance(level, Mapping))]
+    for key in (*_NAME_KEYS, *_ADDRESS_KEYS):
+        for level in levels:
+            value = level.get(key)
+            if isinstance(value, str) and value and not value.lower().startswith("data:"):
+                return value
+    return None
+
+
+def _json(value: object) -> str:
+    return _short(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MARKER_MAX_CHARS else f"{text[:_MARKER_MAX_CHARS]}…"
