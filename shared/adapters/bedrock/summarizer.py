@@ -7,9 +7,9 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, Field, ValidationError
 
-from shared.adapters.bedrock.errors import model_error_of
+from shared.adapters.bedrock.faults import model_error
 from shared.domain.errors import ModelError
-from shared.domain.summary import SummaryOutput
+from shared.domain.summary import QuestionAnswer, SummaryOutput
 
 NOSTREAM: Final = "nostream"
 """LangGraph's tag for model calls whose tokens are not to reach a chat stream."""
@@ -42,7 +42,9 @@ meant for you."""
 """Rows TP17 and HID-29."""
 
 
-class _Topic(BaseModel):
+class Topic(BaseModel):
+    """One topic of the record."""
+
     question: str = Field(description="What the user wanted, in one self-contained sentence.")
     answer: str = Field(description="What came of it, with every detail that may be asked for later.")
     refs: list[str] = Field(description='Ids of the turns it is about, such as "#7" or "#4-#6".')
@@ -53,7 +55,7 @@ class _Topic(BaseModel):
 class ThreadRecord(BaseModel):
     """The record of the stretch."""
 
-    entries: list[_Topic] = Field(description="One entry per topic, in the order of the chat.")
+    entries: list[Topic] = Field(description="One entry per topic, in the order of the chat.")
 
 
 class BedrockSummarizer:
@@ -68,9 +70,8 @@ class BedrockSummarizer:
     def __init__(self, model: ChatBedrockConverse) -> None:
         profile = cast("dict[str, Any]", model.profile or {})
         method = "json_schema" if profile.get("structured_output") else "function_calling"
-        self._model = cast(
-            "Runnable[Any, ThreadRecord | None]", model.with_structured_output(ThreadRecord, method=method)
-        )
+        structured = cast("Any", model).with_structured_output(ThreadRecord, method=method)
+        self._model = cast("Runnable[Any, ThreadRecord | None]", structured)
 
     async def summarize(self, transcript: str) -> SummaryOutput:
         """Compress a JSONL transcript.
@@ -89,10 +90,20 @@ class BedrockSummarizer:
         try:
             record = await self._model.ainvoke(messages, RunnableConfig(tags=[NOSTREAM]))
         except Exception as error:
-            raise model_error_of(error) from error
+            meant = model_error(error)
+            if meant is None or meant is error:
+                raise
+            raise meant from error
         if record is None:
             raise ModelError("The model did not answer in the form it was asked for.")
-        try:
-            return SummaryOutput.model_validate(record.model_dump())
-        except ValidationError as error:
-            raise ModelError("The model left parts of the record empty.") from error
+        # An entry with an empty part tells nothing; it would not be stored, and is no reason to lose the others.
+        return SummaryOutput(entries=[entry for topic in record.entries if (entry := _entry(topic)) is not None])
+
+
+def _entry(topic: Topic) -> QuestionAnswer | None:
+    try:
+        return QuestionAnswer(
+            question=topic.question, answer=topic.answer, refs=[ref for ref in topic.refs if ref.strip()]
+        )
+    except ValidationError:
+        return None
