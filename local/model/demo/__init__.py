@@ -1,0 +1,1 @@
+"""The default source: offline, deterministic, and honest about being no language model."""
