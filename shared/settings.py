@@ -106,6 +106,8 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     lease_seconds: int = Field(30, ge=3)
     lease_renew_seconds: int = Field(10, ge=1)
     heartbeat_seconds: float = Field(5.0, gt=0)
+    router_seconds: float = Field(5.0, gt=0)
+    """How long the router's model may think before the chat agent takes the turn."""
     rename_seconds: float = Field(8.0, gt=0)
     """How long naming the thread may take before it is given up until the next turn."""
     enqueue_seconds: float = Field(20.0, ge=0)

@@ -5,10 +5,12 @@ variables (``AWS_ENDPOINT_URL``, ``AWS_ENDPOINT_URL_BEDROCK_RUNTIME``), which is
 """
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import boto3
 from botocore.config import Config
@@ -35,6 +37,9 @@ _MODEL = Config(
 )
 
 _CONFIGS = {"dynamodb": _FAST, "events": _FAST, "sqs": _FAST, "s3": _FAST, "bedrock-runtime": _MODEL}
+
+SERVICES: Final = tuple(_CONFIGS)
+"""Every AWS service that the product calls; the bundles carry the SDK's description of these and no others."""
 
 
 @cache
@@ -72,3 +77,52 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     with everything else in the process.
     """
     return await asyncio.get_running_loop().run_in_executor(_executor(), partial(call, *args, **kwargs))
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    error: BaseException | None = None
+
+
+async def iterate_in_thread(make: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
+    """Give what a blocking iterator gives, as it comes; one thread works through it from start to end.
+
+    A caller that leaves early does not wait for the thread, which stops at the next item it gets.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the iterator; runs in the thread too. A generator is closed there.
+    """
+    loop = asyncio.get_running_loop()
+    items: asyncio.Queue[T | _End] = asyncio.Queue()
+    left = threading.Event()
+
+    def give(item: T | _End) -> None:
+        if not left.is_set():
+            loop.call_soon_threadsafe(items.put_nowait, item)
+
+    def work() -> None:
+        try:
+            iterator = make()
+            try:
+                for item in iterator:
+                    if left.is_set():
+                        break
+                    give(item)
+            finally:
+                if isinstance(iterator, Generator):
+                    iterator.close()
+        except BaseException as error:  # noqa: BLE001 - raised where the items are awaited
+            give(_End(error))
+        else:
+            give(_End())
+
+    _executor().submit(work)
+    try:
+        while not isinstance(item := await items.get(), _End):
+            yield item
+        if item.error is not None:
+            raise item.error
+    finally:
+        left.set()

@@ -172,6 +172,13 @@ class ModelTimeoutError(ModelError):
     retryable = True
 
 
+class ModelUnavailableError(ModelError):
+    """The model's service fails at the moment."""
+
+    code = "MODEL_UNAVAILABLE"
+    retryable = True
+
+
 class ModelRefusedError(ModelError):
     """The model refused the request (content policy, malformed input, no access)."""
 
@@ -182,4 +189,11 @@ class EventAheadOfCheckpointError(EverthreadError):
     """A turn-end event arrived before the checkpoint it speaks of could be read. Redelivery settles it."""
 
     code = "EVENT_AHEAD_OF_CHECKPOINT"
+    retryable = True
+
+
+class SourceUnavailableError(EverthreadError):
+    """A public source of data gave no usable answer."""
+
+    code = "SOURCE_UNAVAILABLE"
     retryable = True

@@ -1,0 +1,36 @@
+"""How often a model call is tried, and how long it waits in between."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Exponential back-off with full jitter, so that callers that were refused together do not come back together.
+
+    Parameters
+    ----------
+    most : int
+        Calls in all.
+    first_wait, longest_wait : float
+        Seconds that the first wait takes at most, doubled for each further one, up to the longest.
+    patience : float
+        Seconds after which no other attempt is begun: somebody is waiting for the answer.
+    pause : callable
+        Waits for some seconds; tests give one that does not.
+    spread : callable
+        Draws a number between two.
+    """
+
+    most: int = 4
+    first_wait: float = 0.5
+    longest_wait: float = 8.0
+    patience: float = 45.0
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    spread: Callable[[float, float], float] = random.uniform
+
+    def wait_after(self, failures: int) -> float:
+        """Draw how long to wait after so many failures."""
+        return self.spread(0.0, min(self.longest_wait, self.first_wait * 2 ** (failures - 1)))

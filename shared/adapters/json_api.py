@@ -1,0 +1,75 @@
+"""Reading JSON from public HTTP APIs, bounded in time and in size."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import httpx
+
+from shared.domain.errors import SourceUnavailableError
+
+TIMEOUT: Final = httpx.Timeout(6.0, connect=2.0)
+MAX_BYTES: Final = 256 * 1024
+
+
+class JsonApi:
+    """GET requests to one host.
+
+    Redirects are not followed: the host is the one that was named. Answers are read up to a size and no further.
+
+    Parameters
+    ----------
+    base_url : str
+        Where the API is.
+    transport : httpx.AsyncBaseTransport, optional
+        What carries the requests; the network unless a test gives something else.
+    timeout : httpx.Timeout
+        For connecting and for each read.
+    max_bytes : int
+        Of one answer.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        timeout: httpx.Timeout = TIMEOUT,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._base_url = base_url
+        self._transport = transport
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+
+    async def get(self, path: str, params: Mapping[str, str]) -> dict[str, Any]:
+        """Read one JSON object.
+
+        Raises
+        ------
+        SourceUnavailableError
+            When there is no connection, no answer in time, a status other than 200, too much of it, or when it is
+            no JSON object.
+        """
+        try:
+            # A client for each call: tools run seldom, and a client belongs to the event loop it was used on.
+            async with httpx.AsyncClient(
+                base_url=self._base_url, transport=self._transport, timeout=self._timeout
+            ) as client:
+                answer = cast("object", json.loads(await self._read(client, path, params)))
+        except (httpx.HTTPError, ValueError) as error:
+            raise SourceUnavailableError(f"{self._base_url} gave no usable answer.") from error
+        if not isinstance(answer, dict):
+            raise SourceUnavailableError(f"{self._base_url} gave something other than an object.")
+        return cast("dict[str, Any]", answer)
+
+    async def _read(self, client: httpx.AsyncClient, path: str, params: Mapping[str, str]) -> bytes:
+        async with client.stream("GET", path, params=params) as response:
+            if response.status_code != httpx.codes.OK:
+                raise SourceUnavailableError(f"{self._base_url} answered {response.status_code}.")
+            body = bytearray()
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > self._max_bytes:
+                    raise SourceUnavailableError(f"{self._base_url} answered more than {self._max_bytes} bytes.")
+            return bytes(body)
