@@ -1,0 +1,66 @@
+"""A queue that feeds a function, and where its failures end."""
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.constructs.alarms import Alarms
+from infra.constructs.dead_letters import DeadLetters
+from infra.constructs.python_function import PythonFunction
+
+
+class WorkQueue(Construct):
+    """A standard queue with dead letters.
+
+    Parameters
+    ----------
+    scope, construct_id
+        As CDK takes them.
+    timeout : Duration
+        How long the function that reads it may run. A message is hidden for six times as long, as Lambda asks.
+    tries : int
+        How often a message is delivered before it is a dead letter.
+    alarms : Alarms
+        Where the alarm on dead letters goes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        timeout: Duration,
+        tries: int,
+        alarms: Alarms,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.dead_letters = DeadLetters(self, "DeadLetters", alarms=alarms)
+        self.queue = sqs.Queue(
+            self,
+            "Queue",
+            visibility_timeout=Duration.seconds(6 * timeout.to_seconds()),
+            retention_period=Duration.days(14),
+            enforce_ssl=True,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=tries),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+
+    def feed(self, function: PythonFunction, *, batch: int) -> None:
+        """Let ``function`` take up to ``batch`` messages at once and hand back those that failed."""
+        function.allow(
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+            "sqs:ChangeMessageVisibility",
+            on=[self.queue.queue_arn],
+        )
+        lambda_.EventSourceMapping(
+            function,
+            "Source",
+            target=function.function,
+            event_source_arn=self.queue.queue_arn,
+            batch_size=batch,
+            report_batch_item_failures=True,
+        )

@@ -1,0 +1,284 @@
+"""What runs: the functions, the API before them, the bus and the queues between them."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aws_cdk import CfnOutput, Duration, Environment, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from infra.bundling import Bundle
+from infra.constructs.alarms import Alarms
+from infra.constructs.api import Api
+from infra.constructs.python_function import PythonFunction
+from infra.constructs.table import Table
+from infra.constructs.turn_events import TurnEvents
+from infra.constructs.work_queue import WorkQueue
+from infra.stacks.data_stack import DataStack
+from infra.stages import Model, Stage
+from shared.adapters.routes import ROUTES
+from shared.settings import ChatSettings, KbIngestSettings, MemoryApiSettings, PurgeSettings, SummarizeSettings
+
+READ: Final = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+WRITE: Final = (
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+)
+INVOKE_MODEL: Final = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
+
+_KEY_USE: Final = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey")
+
+# Longer than a turn may take is no use: API Gateway closes a stream after fifteen minutes.
+_CHAT_TIMEOUT: Final = Duration.minutes(15)
+# Less than a pass holds its claim (settings.claim_seconds), so that nobody takes over from a pass that still runs.
+_SUMMARIZE_TIMEOUT: Final = Duration.seconds(170)
+_MEMORY_API_TIMEOUT: Final = Duration.seconds(29)
+_PURGE_TIMEOUT: Final = Duration.minutes(2)
+_KB_INGEST_TIMEOUT: Final = Duration.minutes(2)
+
+
+class ServiceStack(Stack):
+    """Everything that can be thrown away and deployed again.
+
+    Parameters
+    ----------
+    scope, construct_id
+        As CDK takes them.
+    stage : Stage
+        Which deployment.
+    data : DataStack
+        Where the state is.
+    bundle_of : callable
+        Gives the code of a function by the name of its package.
+    env : Environment or None
+        Account and region, when they are known.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        stage: Stage,
+        data: DataStack,
+        bundle_of: Callable[[str], Bundle],
+        env: Environment | None = None,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=f"everthread-{stage.name}-service",
+            description=f"Everthread {stage.name}: functions, API, events",
+            env=env,
+        )
+        self._stage = stage
+        self._data = data
+        self._bundle_of = bundle_of
+        self._alarms = Alarms(self, "Alarms", email=stage.alarm_email)
+        self.turn_events = TurnEvents(self, "TurnEvents", alarms=self._alarms)
+        self.purges = WorkQueue(self, "Purges", timeout=_PURGE_TIMEOUT, tries=10, alarms=self._alarms)
+        self.object_events = WorkQueue(self, "ObjectEvents", timeout=_KB_INGEST_TIMEOUT, tries=5, alarms=self._alarms)
+
+        self.chat = self._chat()
+        self.summarize = self._summarize()
+        self.memory_api = self._memory_api()
+        self.purge = self._purge()
+        self.kb_ingest = self._kb_ingest()
+        self.functions = (self.chat, self.summarize, self.memory_api, self.purge, self.kb_ingest)
+
+        self.turn_events.wake(self.summarize)
+        self.purges.feed(self.purge, batch=1)
+        self.object_events.feed(self.kb_ingest, batch=10)
+        self._watch_uploads()
+        self.api = Api(
+            self,
+            "Api",
+            routes=ROUTES,
+            functions={function.name: function for function in (self.chat, self.memory_api)},
+            user_pool=data.users.pool,
+            stage=stage,
+            alarms=self._alarms,
+        )
+        self._outputs()
+
+    def _chat(self) -> PythonFunction:
+        models = self._stage.models
+        function = PythonFunction(
+            self,
+            "Chat",
+            name="chat",
+            bundle=self._bundle_of("chat"),
+            stage=self._stage,
+            alarms=self._alarms,
+            settings=ChatSettings(
+                stage=self._stage.name,
+                log_level=self._stage.log_level,
+                **self._stage.knobs.model_dump(),
+                memory_table=self._data.memory.name,
+                checkpoint_table=self._data.checkpoints.name,
+                event_bus=self.turn_events.bus.event_bus_name,
+                purge_queue_url=self.purges.queue.queue_url,
+                chat_model=models.chat.id,
+                fast_model=models.fast.id,
+            ),
+            timeout=_CHAT_TIMEOUT,
+            memory_mb=1769,
+            # The managed Python runtime cannot stream; the script starts one that can.
+            extra_environment={"AWS_LAMBDA_EXEC_WRAPPER": "/var/task/functions/chat/bootstrap"}
+            | self._model_endpoint(),
+        )
+        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.checkpoints, READ + WRITE)
+        function.allow("events:PutEvents", on=[self.turn_events.bus.event_bus_arn])
+        function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
+        self._allow_models(function, [models.chat, models.fast])
+        return function
+
+    def _summarize(self) -> PythonFunction:
+        models = self._stage.models
+        function = PythonFunction(
+            self,
+            "Summarize",
+            name="summarize",
+            bundle=self._bundle_of("summarize"),
+            stage=self._stage,
+            alarms=self._alarms,
+            settings=SummarizeSettings(
+                stage=self._stage.name,
+                log_level=self._stage.log_level,
+                **self._stage.knobs.model_dump(),
+                memory_table=self._data.memory.name,
+                checkpoint_table=self._data.checkpoints.name,
+                summary_model=models.summary.id,
+            ),
+            timeout=_SUMMARIZE_TIMEOUT,
+            memory_mb=1024,
+            asynchronous=True,
+            extra_environment=self._model_endpoint(),
+        )
+        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.checkpoints, READ)
+        self._allow_models(function, [models.summary])
+        return function
+
+    def _memory_api(self) -> PythonFunction:
+        function = PythonFunction(
+            self,
+            "MemoryApi",
+            name="memory_api",
+            bundle=self._bundle_of("memory_api"),
+            stage=self._stage,
+            alarms=self._alarms,
+            settings=MemoryApiSettings(
+                stage=self._stage.name,
+                log_level=self._stage.log_level,
+                **self._stage.knobs.model_dump(),
+                memory_table=self._data.memory.name,
+                purge_queue_url=self.purges.queue.queue_url,
+            ),
+            timeout=_MEMORY_API_TIMEOUT,
+            memory_mb=1024,
+        )
+        self._allow_rows(function, self._data.memory, READ + WRITE)
+        function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
+        return function
+
+    def _purge(self) -> PythonFunction:
+        function = PythonFunction(
+            self,
+            "Purge",
+            name="purge",
+            bundle=self._bundle_of("purge"),
+            stage=self._stage,
+            alarms=self._alarms,
+            settings=PurgeSettings(
+                stage=self._stage.name,
+                log_level=self._stage.log_level,
+                memory_table=self._data.memory.name,
+                checkpoint_table=self._data.checkpoints.name,
+            ),
+            timeout=_PURGE_TIMEOUT,
+            memory_mb=512,
+        )
+        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.checkpoints, READ + WRITE)
+        return function
+
+    def _kb_ingest(self) -> PythonFunction:
+        function = PythonFunction(
+            self,
+            "KbIngest",
+            name="kb_ingest",
+            bundle=self._bundle_of("kb_ingest"),
+            stage=self._stage,
+            alarms=self._alarms,
+            settings=KbIngestSettings(
+                stage=self._stage.name,
+                log_level=self._stage.log_level,
+                memory_table=self._data.memory.name,
+                bucket=self._data.uploads.bucket.bucket_name,
+            ),
+            timeout=_KB_INGEST_TIMEOUT,
+            memory_mb=512,
+        )
+        self._allow_rows(function, self._data.memory, READ + WRITE)
+        return function
+
+    def _model_endpoint(self) -> dict[str, str]:
+        endpoint = self._stage.model_endpoint
+        return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": endpoint} if endpoint else {}
+
+    def _allow_rows(self, function: PythonFunction, table: Table, actions: Sequence[str]) -> None:
+        function.allow(*actions, on=[table.arn])
+        if table.index_arns:
+            function.allow("dynamodb:Query", on=table.index_arns)
+        if self._data.key:
+            function.allow(
+                *_KEY_USE, on=[self._data.key.key_arn], only_through=f"dynamodb.{self.region}.{self.url_suffix}"
+            )
+
+    def _allow_models(self, function: PythonFunction, models: Sequence[Model]) -> None:
+        arns = [
+            arn
+            for model in models
+            for arn in model.arns(partition=self.partition, region=self.region, account=self.account)
+        ]
+        function.allow(*INVOKE_MODEL, on=list(dict.fromkeys(arns)))
+
+    def _watch_uploads(self) -> None:
+        events.Rule(
+            self,
+            "UploadsChanged",
+            description="A document was uploaded or deleted",
+            event_pattern=events.EventPattern(
+                source=["aws.s3"],
+                detail_type=["Object Created", "Object Deleted"],
+                detail={
+                    "bucket": {"name": [self._data.uploads.bucket.bucket_name]},
+                    "object": {"key": [{"prefix": "users/"}]},
+                },
+            ),
+            targets=[
+                targets.SqsQueue(
+                    self.object_events.queue,
+                    dead_letter_queue=self.object_events.dead_letters,
+                    retry_attempts=20,
+                    max_event_age=Duration.hours(2),
+                )
+            ],
+        )
+
+    def _outputs(self) -> None:
+        outputs = {
+            "ApiUrl": self.api.url,
+            "EventBus": self.turn_events.bus.event_bus_name,
+            "PurgeQueueUrl": self.purges.queue.queue_url,
+            "AlarmTopic": self._alarms.topic.topic_arn,
+        }
+        outputs |= {f"{function.node.id}Function": function.function.function_name for function in self.functions}
+        for name, value in outputs.items():
+            CfnOutput(self, name, value=value)
