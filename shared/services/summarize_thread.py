@@ -185,13 +185,14 @@ class SummarizeThread:
         raise EventAheadOfCheckpointError(f"The checkpoint of run {event.run_id} cannot be read yet.")
 
     async def _pass(self, user: UserId, thread: ThreadId, turns: Sequence[Turn]) -> PassOutcome:
-        window = self._due(turns, await self._read(user, thread))
+        rows = await self._read(user, thread)
+        window = self._due(turns, rows)
         if window is None:
             return "quiet"
         claim = await self._summaries.claim(
             user,
             thread,
-            window_key(window),
+            _claim_key(window, rows),
             now=self._clock.now(),
             hold=self._rules.hold,
             max_attempts=self._rules.max_attempts,
@@ -331,6 +332,15 @@ class SummarizeThread:
 
 def _is_behind(turns: Sequence[Turn], event: TurnEnded) -> bool:
     return len(turns) < event.human_count or all(turn.message_id != event.human_message_id for turn in turns)
+
+
+def _claim_key(window: Window, rows: SummaryRows) -> str:
+    """Name the window's claim.
+
+    A window whose entry can no longer be read is due again, but its claim says that it is done: with each row that
+    is lost a new claim is made.
+    """
+    return f"{window_key(window)}-{rows.corrupt}" if rows.corrupt else window_key(window)
 
 
 def _answered(turns: Sequence[Turn]) -> Sequence[Turn]:
