@@ -21,6 +21,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "text-plain": "file",
 }
 
+_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+
 # Tool calls are a field of the message; the rest are the model's thoughts and marks for the vendor.
 _UNSPOKEN: Final = frozenset(
     {
@@ -77,16 +79,15 @@ def _part_text(part: object) -> str:
     if not isinstance(part, Mapping):
         return _json(part)
     fields = cast("Mapping[str, Any]", part)
-    kind = fields.get("type")
-    text = fields.get("text")
-    # A part without a type is the Converse API's own shape: the one key it has is its kind.
-    if isinstance(text, str) and kind in (None, "text", "input_text", "output_text"):
+    # A part without a type is the Converse API's own shape: its first key is its kind.
+    kind = fields.get("type") or next(iter(fields), None)
+    if not isinstance(kind, str):
+        return _json(fields)
+    if kind in _TEXTS and isinstance(text := fields.get("text"), str):
         return text
-    if kind is None:
-        kind = next(iter(fields), None)
     if kind in _UNSPOKEN:
         return ""
-    if isinstance(kind, str) and kind in _KINDS:
+    if kind in _KINDS:
         return _marker(_KINDS[kind], fields)
     return _json(fields)
 

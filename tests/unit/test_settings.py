@@ -87,7 +87,7 @@ def test_the_seed_s_knobs(model: type[MemoryKnobs], name: str, default: int, lea
 @given(st.text())
 def test_any_text_is_read_as_a_knob(text: str) -> None:
     # CF01: a value nobody meant must not stop the function.
-    assert MemoryKnobs(memory_thread_summary_keep_recent=text).memory_thread_summary_keep_recent >= 0  # pyright: ignore[reportArgumentType]
+    assert MemoryKnobs(memory_thread_summary_keep_recent=text).memory_thread_summary_keep_recent >= 0
 
 
 def test_agents_are_names_with_commas() -> None:
