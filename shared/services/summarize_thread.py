@@ -203,16 +203,17 @@ class SummarizeThread:
                 self._metrics.count(counters.SUMMARY_EXHAUSTED)
             return claim
         try:
-            return await self._hold(user, claim, window, turns)
+            return await self._hold(user, claim, window, turns, rows.highest_sequence)
         except StoreError:
             await self._give_back(user, claim)
             raise
 
-    async def _hold(self, user: UserId, claim: Claim, window: Window, turns: Sequence[Turn]) -> PassOutcome:
-        """Do the pass that the claim is for."""
+    async def _hold(self, user: UserId, claim: Claim, window: Window, turns: Sequence[Turn], seen: int) -> PassOutcome:
+        """Do the pass that the claim is for; ``seen`` is the highest sequence the window was worked out with."""
         # Read again: another pass may have covered these turns, as part of another window, before the claim was ours.
         rows = await self._read(user, claim.thread_id)
-        if self._due(turns, rows) != window:
+        covered = {each for entry in rows.entries if entry.sequence > seen for each in entry.message_ids}
+        if not covered.isdisjoint(window.message_ids):
             await self._give_back(user, claim)
             return "done"
         entry = await self._summarize(claim, window, turns, rows.highest_sequence + 1)
