@@ -80,6 +80,8 @@ PARTITION_KEY_MAX_BYTES: Final = 2048
 SORT_KEY_MAX_BYTES: Final = 1024
 
 END: Final = "!"
+FIRST_STORE_KEY: Final = '"'
+"""The lowest sort key a store item can have; rows of our own stand before it."""
 _ESCAPE: Final = '"'
 _LAST_ESCAPED: Final = "#"
 _SHIFT: Final = 0x40
