@@ -1,9 +1,12 @@
 """The CDK app: ``cdk deploy -c stage=dev``.
 
-Bundles are built as part of it, so that what is deployed is always what is in the tree. Context
-----------------------------------------------------------------------------------------------
-Everything in :data:`infra.stages.CONTEXT`, and ``bundles``: ``lambda`` (default), ``local`` for the local cloud, or
-``none`` for templates only.
+Bundles are built as part of it, so that what is deployed is always what is in the tree. Its context (``-c``) is
+everything in :data:`infra.stages.CONTEXT`, and
+
+``bundles``
+    ``lambda``, ``local`` (what the local cloud runs) or ``none`` for templates only.
+``python``
+    For local bundles: the interpreter that runs them.
 """
 
 import os
@@ -57,7 +60,12 @@ def main() -> None:
     context = {name: value for name in CONTEXT if (value := app.node.try_get_context(name)) is not None}
     stage = stage_of(context, region=os.environ.get("CDK_DEFAULT_REGION", DEFAULT_REGION))
     target = app.node.try_get_context("bundles") or (LOCAL if stage.is_local else bundling.LAMBDA)
-    bundle_of = no_code(bundling.BUILD / "none") if target == "none" else bundling.bundles(target)
+    python = app.node.try_get_context("python")
+    bundle_of = (
+        no_code(bundling.BUILD / "none")
+        if target == "none"
+        else bundling.bundles(target, Path(python) if python else None)
+    )
     everthread(app, stage, bundle_of)
     app.synth()
 

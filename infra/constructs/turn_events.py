@@ -8,6 +8,7 @@ from constructs import Construct
 from infra.constructs.alarms import Alarms
 from infra.constructs.dead_letters import DeadLetters
 from infra.constructs.python_function import PythonFunction
+from infra.stages import Stage
 from shared.domain.events import DETAIL_TYPE, SOURCE
 
 
@@ -18,13 +19,18 @@ class TurnEvents(Construct):
     ----------
     scope, construct_id
         As CDK takes them.
+    stage : Stage
+        Part of the bus's name.
     alarms : Alarms
         Where the alarm on undelivered events goes.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, alarms: Alarms) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, alarms: Alarms) -> None:
         super().__init__(scope, construct_id)
-        self.bus = events.EventBus(self, "Bus", description="Turns that ended")
+        # Named by hand: the name that CDK makes is the same in every stage of an account.
+        self.bus = events.EventBus(
+            self, "Bus", event_bus_name=f"everthread-{stage.name}-turns", description="Turns that ended"
+        )
         self._undelivered = DeadLetters(self, "Undelivered", alarms=alarms)
 
     def wake(self, function: PythonFunction) -> None:
