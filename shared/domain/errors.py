@@ -197,3 +197,9 @@ class SourceUnavailableError(EverthreadError):
 
     code = "SOURCE_UNAVAILABLE"
     retryable = True
+
+
+class MalformedEventError(EverthreadError):
+    """An event or a queued message that no version of the code understands. Redelivery will not help."""
+
+    code = "MALFORMED_EVENT"

@@ -1,0 +1,97 @@
+"""From a delivery of turn ends to summary passes."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from langgraph.graph.state import CompiledStateGraph
+from pydantic import ValidationError
+
+from shared.adapters.observability import InvocationContext, code_of
+from shared.domain import counters
+from shared.domain.errors import EverthreadError, MalformedEventError
+from shared.domain.events import DETAIL_TYPE, SOURCE, TurnEnded
+from shared.domain.ids import thread_id_or_none, user_id_or_none
+from shared.graphs.agent.envelope import Envelope
+from shared.graphs.background.state import BackgroundState
+from shared.ports import Metrics
+
+BackgroundGraph = CompiledStateGraph[BackgroundState, None, BackgroundState, BackgroundState]
+
+_log = logging.getLogger(__name__)
+
+
+def handler_of(graph: BackgroundGraph, metrics: Metrics) -> Callable[[object, InvocationContext], dict[str, list[str]]]:
+    """Make the Lambda handler.
+
+    Parameters
+    ----------
+    graph : CompiledStateGraph
+        The background graph; run once for each turn end.
+    metrics : Metrics
+        Counts what cannot be understood.
+
+    Returns
+    -------
+    callable
+        Takes an EventBridge event, a JSON array of them, or the record of a failed delivery, which is how a dead
+        letter is tried again. Every turn end in it is handled before the first failure is raised, so that one bad
+        event holds nothing up. Raising is how the platform learns of it: Lambda delivers twice more and then keeps
+        the event with the dead letters, malformed ones too. Nothing loops, nothing is dropped unseen.
+    """
+
+    def handle(delivery: object, _context: InvocationContext) -> dict[str, list[str]]:
+        return asyncio.run(_handle(graph, metrics, delivery))
+
+    return handle
+
+
+async def _handle(graph: BackgroundGraph, metrics: Metrics, delivery: object) -> dict[str, list[str]]:
+    outcomes: list[str] = []
+    failures: list[EverthreadError] = []
+    for event in _events_in(delivery):
+        try:
+            turn = _turn_end_of(event)
+            envelope = Envelope(user=turn.user_id, thread=turn.thread_id)
+            state = await graph.ainvoke({"turn": turn}, {"configurable": envelope.configurable()})  # pyright: ignore[reportUnknownMemberType]
+        except EverthreadError as error:
+            if isinstance(error, MalformedEventError):
+                metrics.count(counters.EVENT_MALFORMED)
+            _log.warning("turn end not handled", extra={"code": code_of(error)})
+            failures.append(error)
+        else:
+            outcomes.append(state.get("outcome", "quiet"))
+    if failures:
+        raise failures[0]
+    return {"outcomes": outcomes}
+
+
+def _events_in(delivery: object) -> Iterator[object]:
+    if isinstance(delivery, list):
+        for each in cast("list[object]", delivery):
+            yield from _events_in(each)
+    elif isinstance(delivery, Mapping) and "requestPayload" in delivery:
+        yield from _events_in(cast("Mapping[str, object]", delivery)["requestPayload"])
+    else:
+        yield delivery
+
+
+def _turn_end_of(event: object) -> TurnEnded:
+    """Read one event.
+
+    Raises
+    ------
+    MalformedEventError
+        When it is no turn end, or names no legal user and thread. The message repeats nothing of it.
+    """
+    fields: Mapping[str, Any] = cast("Mapping[str, Any]", event) if isinstance(event, Mapping) else {}
+    if (fields.get("source"), fields.get("detail-type")) != (SOURCE, DETAIL_TYPE):
+        raise MalformedEventError("The event is no turn end.")
+    try:
+        turn = TurnEnded.model_validate(fields.get("detail"))
+    except ValidationError:
+        raise MalformedEventError("The turn end does not fit its model.") from None
+    if user_id_or_none(turn.user_id) is None or thread_id_or_none(turn.thread_id) != turn.thread_id:
+        raise MalformedEventError("The turn end names no legal user and thread.")
+    return turn
