@@ -1,7 +1,9 @@
 """Reading JSON from public HTTP APIs, bounded in time and in size."""
 
+import asyncio
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 import httpx
@@ -9,6 +11,7 @@ import httpx
 from shared.domain.errors import SourceUnavailableError
 
 TIMEOUT: Final = httpx.Timeout(6.0, connect=2.0)
+LIMIT_SECONDS: Final = 10.0
 MAX_BYTES: Final = 256 * 1024
 
 
@@ -25,6 +28,8 @@ class JsonApi:
         What carries the requests; the network unless a test gives something else.
     timeout : httpx.Timeout
         For connecting and for each read.
+    limit_seconds : float
+        For the whole of it: a server that drips keeps every single read short.
     max_bytes : int
         Of one answer.
     """
@@ -35,11 +40,13 @@ class JsonApi:
         *,
         transport: httpx.AsyncBaseTransport | None = None,
         timeout: httpx.Timeout = TIMEOUT,
+        limit_seconds: float = LIMIT_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._base_url = base_url
         self._transport = transport
         self._timeout = timeout
+        self._limit = limit_seconds
         self._max_bytes = max_bytes
 
     async def get(self, path: str, params: Mapping[str, str]) -> dict[str, Any]:
@@ -53,11 +60,12 @@ class JsonApi:
         """
         try:
             # A client for each call: tools run seldom, and a client belongs to the event loop it was used on.
-            async with httpx.AsyncClient(
-                base_url=self._base_url, transport=self._transport, timeout=self._timeout
-            ) as client:
+            async with (
+                asyncio.timeout(self._limit),
+                httpx.AsyncClient(base_url=self._base_url, transport=self._transport, timeout=self._timeout) as client,
+            ):
                 answer = cast("object", json.loads(await self._read(client, path, params)))
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, TimeoutError, ValueError, RecursionError) as error:
             raise SourceUnavailableError(f"{self._base_url} gave no usable answer.") from error
         if not isinstance(answer, dict):
             raise SourceUnavailableError(f"{self._base_url} gave something other than an object.")
@@ -65,7 +73,7 @@ class JsonApi:
 
     async def _read(self, client: httpx.AsyncClient, path: str, params: Mapping[str, str]) -> bytes:
         async with client.stream("GET", path, params=params) as response:
-            if response.status_code != httpx.codes.OK:
+            if response.status_code != HTTPStatus.OK:
                 raise SourceUnavailableError(f"{self._base_url} answered {response.status_code}.")
             body = bytearray()
             async for part in response.aiter_bytes():

@@ -4,7 +4,7 @@ Nothing in it comes from a client: the runner makes it from the verified token a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from langchain_core.messages import AnyMessage
@@ -111,3 +111,11 @@ class Envelope:
     def recalling(self, recall: Recall) -> TurnMemory:
         """Give the turn's memory: the runner's, or a new one."""
         return self.memory or TurnMemory(recall, self.user, self.thread, self.account)
+
+    def remembering(self, recall: Recall) -> Self:
+        """Give an envelope that has a memory, so that all who get it share one."""
+        return replace(self, memory=self.recalling(recall))
+
+    def into(self, config: RunnableConfig) -> RunnableConfig:
+        """Give the configuration with this envelope in it."""
+        return {**config, "configurable": {**config.get("configurable", {}), **self.configurable()}}

@@ -1,0 +1,72 @@
+"""What the agent graph is built from; the function's handler fills it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import httpx
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
+
+from shared.domain.prompt import PromptBlocks
+from shared.ports import Metrics, Threads
+from shared.services.lookup_turns import LookupTurns
+from shared.services.recall import Recall
+from shared.services.remember import Remember
+from shared.settings import ChatSettings
+
+Arrange = Callable[[PromptBlocks, Sequence[AnyMessage]], list[BaseMessage]]
+"""Makes a model's input of the system message's blocks and the history: exactly one system message, then these."""
+
+
+def plain(blocks: PromptBlocks, history: Sequence[AnyMessage]) -> list[BaseMessage]:
+    """Arrange for models that have no prompt cache: the system message is one text."""
+    return [SystemMessage(blocks.text), *history]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentModels:
+    """The language models.
+
+    Parameters
+    ----------
+    chat : BaseChatModel
+        What the agents speak with.
+    fast : BaseChatModel
+        A small one for the router and for naming threads.
+    arrange : callable
+        How the input of ``chat`` is laid out, for example with cache points.
+    """
+
+    chat: BaseChatModel
+    fast: BaseChatModel
+    arrange: Arrange = plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDeps:
+    """Everything the agent graph needs.
+
+    Parameters
+    ----------
+    models : AgentModels
+        The language models.
+    recall, remember, lookup_turns
+        The services behind memory.
+    threads : Threads
+        Where titles are.
+    metrics : Metrics
+        Counts what went wrong without failing the turn.
+    settings : ChatSettings
+        Which agents are enabled, and the limits.
+    transport : httpx.AsyncBaseTransport or None
+        What carries the requests of tools; the network when ``None``.
+    """
+
+    models: AgentModels
+    recall: Recall
+    remember: Remember
+    threads: Threads
+    metrics: Metrics
+    settings: ChatSettings
+    lookup_turns: LookupTurns = field(default_factory=LookupTurns)
+    transport: httpx.AsyncBaseTransport | None = None

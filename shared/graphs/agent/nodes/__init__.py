@@ -1,0 +1,1 @@
+"""The nodes of the agent graph that are not agents."""

@@ -1,0 +1,125 @@
+# LangGraph's own signatures have type parameters that are left open.
+# pyright: reportUnknownMemberType=false
+"""A sub-agent: a graph of its own in which the model is called, and its tools, until it has said what it had to."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from shared.domain.errors import ModelError
+from shared.domain.history import trim
+from shared.domain.prompt import prompt_blocks
+from shared.domain.turns import human_ids
+from shared.domain.window import coverage
+from shared.graphs.agent.deps import AgentDeps
+from shared.graphs.agent.envelope import Envelope
+from shared.graphs.agent.prompts import base_prompt
+from shared.graphs.agent.spec import AgentSpec
+from shared.graphs.agent.state import AgentState, Node
+from shared.graphs.agent.tools import common_tools
+from shared.graphs.agent.tools.failures import failure_answers, failure_text
+
+MODEL: Final = "model"
+TOOLS: Final = "tools"
+
+MAX_TOOL_ROUNDS: Final = 12
+"""How often the model may call tools in one turn; what it asks for after that is answered with an error."""
+
+
+def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
+    """Make an agent's node of the agent graph: runs its own graph on the thread and gives what was new."""
+    graph = sub_agent(spec, deps)
+
+    async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
+        envelope = Envelope.of(config)
+        thread = state["messages"]
+        after = await graph.ainvoke({"messages": thread}, envelope.remembering(deps.recall).into(config))
+        return {"messages": after["messages"][len(thread) :]}
+
+    return run
+
+
+def sub_agent(spec: AgentSpec, deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build an agent's own graph: model, and tools while it asks for them.
+
+    It keeps no checkpoint: the thread's is the agent graph's, and a second one would cost a read in every turn. A
+    tool that interrupts is therefore resumed by asking the model again.
+    """
+    tools = [*common_tools(deps), *spec.tools(deps)]
+    builder = StateGraph(MessagesState)
+    builder.add_node(MODEL, _model_node(spec, deps, tools))
+    builder.add_node(TOOLS, _tool_node(deps, tools))
+    builder.add_edge(START, MODEL)
+    builder.add_conditional_edges(MODEL, _after_model, [TOOLS, END])
+    builder.add_edge(TOOLS, MODEL)
+    return builder.compile(checkpointer=False, name=spec.node)
+
+
+def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> Node[MessagesState]:
+    model = deps.models.chat.bind_tools(tools)
+    base = base_prompt(spec)
+
+    async def call_model(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+        messages = state["messages"]
+        # In this order: what is trimmed depends on what the summaries cover.
+        recalled = await Envelope.of(config).recalling(deps.recall).get()
+        covered = coverage(human_ids(messages), recalled.passes)
+        history = trim(
+            messages,
+            covered,
+            buffer_turns=deps.settings.memory_thread_messages_buffer_recent_turns,
+            token_budget=deps.settings.history_token_budget,
+            count_tokens=count_tokens_approximately,
+        )
+        blocks = prompt_blocks(base, recalled.merged, covered.entries)
+        return {"messages": [await model.ainvoke(deps.models.arrange(blocks, history), config)]}
+
+    return call_model
+
+
+def _tool_node(deps: AgentDeps, tools: Sequence[BaseTool]) -> ToolNode:
+    async def within_bounds(
+        request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        if request.tool is None:
+            names = ", ".join(tool.name for tool in tools)
+            return _refusal(request, "NO_SUCH_TOOL", f"There is no such tool. There are: {names}.")
+        if tool_rounds(request.state["messages"]) > MAX_TOOL_ROUNDS:
+            return _refusal(request, "TOOL_LIMIT", "No more tools in this turn. Answer with what you have.")
+        return await execute(request)
+
+    return ToolNode(tools, name=TOOLS, handle_tool_errors=failure_answers(deps.metrics), awrap_tool_call=within_bounds)
+
+
+def _refusal(request: ToolCallRequest, code: str, message: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(failure_text(code, message), name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _after_model(state: MessagesState) -> str:
+    messages = state["messages"]
+    last = messages[-1]
+    if not isinstance(last, AIMessage) or not last.tool_calls:
+        return END
+    if tool_rounds(messages) > MAX_TOOL_ROUNDS + 1:
+        raise ModelError("The model did not stop calling tools.")
+    return TOOLS
+
+
+def tool_rounds(messages: Sequence[AnyMessage]) -> int:
+    """Count how often the model called tools in the current turn."""
+    rounds = 0
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            break
+        rounds += isinstance(message, AIMessage) and bool(message.tool_calls)
+    return rounds

@@ -1,0 +1,12 @@
+"""The tools. Whose data a tool reaches is never an argument of it: identity comes from the envelope alone."""
+
+from langchain_core.tools import BaseTool
+
+from shared.graphs.agent.deps import AgentDeps
+from shared.graphs.agent.tools.lookup_thread_messages import lookup_thread_messages_tool
+from shared.graphs.agent.tools.save_memory import save_memory_tool
+
+
+def common_tools(deps: AgentDeps) -> list[BaseTool]:
+    """Make the tools that every agent has. There is none that deletes: the user does that, in the memory page."""
+    return [save_memory_tool(deps.remember), lookup_thread_messages_tool(deps.lookup_turns, deps.recall)]

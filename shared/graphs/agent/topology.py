@@ -1,0 +1,76 @@
+# LangGraph's own signatures have type parameters that are left open.
+# pyright: reportUnknownMemberType=false
+"""How the nodes of the agent graph hang together.
+
+    START ─▶ router ─┬▶ one agent ────▶ trigger_background_agent ─▶ END
+                     └▶ rename_thread ─▶ END
+
+With one agent enabled there is no router. Rename stands beside the agents, not beside the router: a step of a graph
+ends when its slowest node does, and nobody's answer shall wait for a title.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from shared.graphs.agent.agents import DEFAULT_AGENT, enabled_agents
+from shared.graphs.agent.deps import AgentDeps
+from shared.graphs.agent.nodes.rename_thread import rename_thread_node
+from shared.graphs.agent.nodes.router import router_node
+from shared.graphs.agent.nodes.trigger_background_agent import trigger_background_agent
+from shared.graphs.agent.spec import AgentSpec
+from shared.graphs.agent.state import AgentState
+from shared.graphs.agent.sub_agent import agent_node
+from shared.graphs.ids import AGENT
+
+ROUTER: Final = "router"
+RENAME_THREAD: Final = "rename_thread"
+TRIGGER_BACKGROUND_AGENT: Final = "trigger_background_agent"
+
+
+def build(deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build the agent graph, once a process.
+
+    It is compiled without checkpointer and store, which belong to one user; a run takes
+    ``graph.copy(update={"checkpointer": ..., "store": ...})``.
+
+    Parameters
+    ----------
+    deps : AgentDeps
+        Models, services, ports and settings.
+
+    Raises
+    ------
+    ValueError
+        When the settings enable an agent that there is not, or leave nobody to take a turn.
+    """
+    specs = enabled_agents(deps.settings.agents)
+    builder = StateGraph(AgentState)
+    for spec in specs:
+        builder.add_node(spec.node, agent_node(spec, deps))
+        builder.add_edge(spec.node, TRIGGER_BACKGROUND_AGENT)
+    builder.add_node(RENAME_THREAD, rename_thread_node(deps))
+    builder.add_node(TRIGGER_BACKGROUND_AGENT, trigger_background_agent)
+    if len(specs) == 1:
+        builder.add_edge(START, specs[0].node)
+        builder.add_edge(START, RENAME_THREAD)
+    else:
+        builder.add_node(ROUTER, router_node(specs, deps))
+        builder.add_edge(START, ROUTER)
+        builder.add_conditional_edges(ROUTER, _after_router(specs), [*(spec.node for spec in specs), RENAME_THREAD])
+    builder.add_edge(RENAME_THREAD, END)
+    builder.add_edge(TRIGGER_BACKGROUND_AGENT, END)
+    return builder.compile(name=AGENT)
+
+
+def _after_router(specs: Sequence[AgentSpec]) -> Callable[[AgentState], list[str]]:
+    nodes = {spec.name: spec.node for spec in specs}
+
+    def go(state: AgentState) -> list[str]:
+        decided = state["routing"]["agent"] if "routing" in state else DEFAULT_AGENT
+        # A thread may carry the decision of a deployment that had other agents.
+        return [nodes.get(decided, nodes[DEFAULT_AGENT]), RENAME_THREAD]
+
+    return go
