@@ -1,0 +1,107 @@
+"""What every implementation of ``Documents`` keeps: the fake and the one on DynamoDB."""
+
+import itertools
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.domain.errors import InvalidInputError
+from shared.domain.ids import UserId, parse_document_id
+from tests.fakes.documents import InMemoryDocuments
+from tests.fakes.dynamodb import mocked_dynamodb, no_pause
+
+ANNA, BEN = UserId("anna"), UserId("ben")
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+KEY = "users/anna/uploads/c++ notes.pdf"
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def documents(request):
+    if request.param == "fake":
+        yield InMemoryDocuments()
+        return
+    with mocked_dynamodb() as client:
+        yield DynamoDocuments(client, "memory", pause=no_pause)
+
+
+def upload(documents, sequencer, *, user=ANNA, key=KEY):
+    return documents.record_upload(user, key, version_id="v1", sequencer=sequencer, size=5, now=AT)
+
+
+def delete(documents, sequencer, *, user=ANNA, key=KEY):
+    return documents.record_delete(user, key, sequencer=sequencer, now=AT)
+
+
+async def test_an_upload_gets_a_document_id(documents):
+    document = await upload(documents, "0A")
+    assert parse_document_id(document) == document
+
+
+async def test_the_same_event_again_gives_the_same_id(documents):
+    assert await upload(documents, "0A") == await upload(documents, "0A")
+    assert await upload(documents, "0a") is not None
+
+
+async def test_a_newer_upload_of_a_key_is_the_same_document(documents):
+    assert await upload(documents, "0A") == await upload(documents, "0B")
+
+
+async def test_an_older_upload_changes_nothing(documents):
+    await upload(documents, "0B")
+    assert await upload(documents, "0A") is None
+
+
+async def test_sequencers_compare_after_padding_on_the_right(documents):
+    await upload(documents, "00A")
+    assert await upload(documents, "00A1") is not None
+    assert await upload(documents, "009FFFFF") is None
+
+
+async def test_a_deletion_is_taken_once_and_again(documents):
+    await upload(documents, "0A")
+    assert await delete(documents, "0B") is True
+    assert await delete(documents, "0B") is True
+
+
+async def test_an_older_deletion_changes_nothing(documents):
+    await upload(documents, "0B")
+    assert await delete(documents, "0A") is False
+    assert await upload(documents, "0B") is not None
+
+
+async def test_a_deletion_before_its_upload_leaves_nothing(documents):
+    assert await delete(documents, "0B") is True
+    assert await upload(documents, "0A") is None
+
+
+async def test_an_upload_after_a_deletion_is_kept(documents):
+    await upload(documents, "0A")
+    await delete(documents, "0B")
+    assert await upload(documents, "0C") is not None
+
+
+async def test_any_order_of_events_ends_with_the_last_one(documents):
+    events = [("0A", upload), ("0B", delete), ("0C", upload)]
+    for number, order in enumerate(itertools.permutations(events)):
+        key = f"users/anna/uploads/{number}"
+        for sequencer, event in order:
+            await event(documents, sequencer, key=key)
+        assert await upload(documents, "0C", key=key) is not None
+        assert await delete(documents, "0B", key=key) is False
+
+
+async def test_a_deletion_and_an_upload_of_other_keys_and_users_do_not_meet(documents):
+    await delete(documents, "0B")
+    assert await upload(documents, "0A", key=f"{KEY}2") is not None
+    assert await upload(documents, "0A", user=BEN) is not None
+
+
+async def test_what_is_no_sequencer_is_refused(documents):
+    for sequencer in ("", "xyz", "0" * 65):
+        with pytest.raises(InvalidInputError):
+            await upload(documents, sequencer)
+
+
+async def test_a_key_may_be_as_long_as_s3_takes(documents):
+    assert await upload(documents, "0A", key="users/anna/uploads/" + " " * 1000) is not None
