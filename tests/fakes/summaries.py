@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from pydantic import ValidationError
+
 from shared.domain.claims import Claim, ClaimRecord, ClaimRefusal
-from shared.domain.errors import ClaimLostError, ThreadNotFoundError
+from shared.domain.errors import ClaimLostError, InvalidInputError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.summary import SummaryEntry, SummaryRows
 from tests.fakes.faults import Faults
@@ -75,12 +77,16 @@ class InMemorySummaries(Faults):
 
     async def append(self, user: UserId, entry: SummaryEntry, claim: Claim) -> None:
         self._called("append")
+        try:
+            entry = SummaryEntry.model_validate(entry.model_dump())
+        except ValidationError as error:
+            raise InvalidInputError("The summary entry breaks the rules of entries.") from error
         if not self._threads.lives(user, entry.thread_id):
             raise ThreadNotFoundError(entry.thread_id)
         record = self._held(user, claim)
         if record is None or (user, entry.thread_id, entry.sequence) in self._entries:
             raise ClaimLostError(f"The pass no longer holds its window of thread {entry.thread_id}.")
-        self._entries[user, entry.thread_id, entry.sequence] = entry.model_copy(deep=True)
+        self._entries[user, entry.thread_id, entry.sequence] = entry
         self._claims[user, claim.thread_id, claim.window_key] = replace(record, state="done")
 
     async def fail(self, user: UserId, claim: Claim, *, now: datetime) -> None:
@@ -117,7 +123,7 @@ class InMemorySummaries(Faults):
     def _rows(self, wanted: Callable[[UserId, ThreadId], bool]) -> SummaryRows:
         found = {key[1:]: entry for key, entry in sorted(self._entries.items()) if wanted(key[0], key[1])}
         return SummaryRows(
-            entries=[entry for entry in found.values() if entry is not None],
+            entries=tuple(entry for entry in found.values() if entry is not None),
             corrupt=sum(entry is None for entry in found.values()),
             highest_sequence=max((sequence for _, sequence in found), default=0),
         )

@@ -164,7 +164,7 @@ async def _read(pages: AsyncIterable[Iterable[StoredItem]]) -> SummaryRows:
             else:
                 corrupt += 1
     entries.sort(key=lambda entry: (entry.thread_id, entry.sequence))
-    return SummaryRows(entries=entries, corrupt=corrupt, highest_sequence=highest)
+    return SummaryRows(entries=tuple(entries), corrupt=corrupt, highest_sequence=highest)
 
 
 def _stored(entry: SummaryEntry) -> dict[str, Any]:
