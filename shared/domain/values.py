@@ -10,7 +10,8 @@ MAX_DEPTH: Final = 32
 MAX_DIGITS: Final = 1000
 """Digits of a whole number. Python reads no more than 4300 back from text."""
 
-_DATA_URI: Final = re.compile(r"\bdata:(?:[\w.+-]+/[\w.+*-]+)?(?:;[^;,\s]*)*,", re.IGNORECASE)
+# Bounded everywhere, so that a text made of beginnings costs no more than its length.
+_DATA_URI: Final = re.compile(r"\bdata:(?:[\w.+-]{1,127}/[\w.+*-]{1,127})?(?:;[^;,\s]{0,127}){0,8},", re.IGNORECASE)
 _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{512}")
 
 
