@@ -78,10 +78,10 @@ lock: $(SYNCED) ## requirements/*.txt, from pyproject.toml
 clean: ## what the build made, not the environment
 	rm -rf build dist cdk.out
 
-$(BIN)/python:
+$(BIN)/uv:
 	requirements/environment $(VENV)
 
-$(SYNCED): requirements/dev.txt pyproject.toml | $(BIN)/python
+$(SYNCED): requirements/dev.txt pyproject.toml | $(BIN)/uv
 	uv pip sync --quiet requirements/dev.txt
 	uv pip install --quiet --no-deps --editable .
 	@touch $@
