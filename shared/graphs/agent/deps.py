@@ -1,26 +1,16 @@
 """What the agent graph is built from; the function's handler fills it."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import httpx
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
 
-from shared.domain.prompt import PromptBlocks
+from shared.adapters.bedrock.model_input import Arrange, plain
 from shared.ports import Metrics, Threads
 from shared.services.lookup_turns import LookupTurns
 from shared.services.recall import Recall
 from shared.services.remember import Remember
 from shared.settings import ChatSettings
-
-Arrange = Callable[[PromptBlocks, Sequence[AnyMessage]], list[BaseMessage]]
-"""Makes a model's input of the system message's blocks and the history: exactly one system message, then these."""
-
-
-def plain(blocks: PromptBlocks, history: Sequence[AnyMessage]) -> list[BaseMessage]:
-    """Arrange for models that have no prompt cache: the system message is one text."""
-    return [SystemMessage(blocks.text), *history]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Final
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import ToolRuntime
+from pydantic import BaseModel, Field
 
 from shared.domain.prompt import LOOKUP_TOOL
 from shared.graphs.agent.envelope import Envelope
@@ -21,6 +22,15 @@ have them. refs takes one ref, a range or several: "#3", "#3-#5", ["#2", "#7"]. 
 calls and their results too. Ask for few turns at a time; long answers are cut and say so."""
 
 
+class LookupInput(BaseModel):
+    """What the model fills in."""
+
+    refs: str | list[str] = Field(description='For example "#3", "#3-#5" or ["#2", "#7"].')
+    include_tool_messages: bool = Field(
+        default=False, alias="includeToolMessages", description="Whether tool calls and results are wanted."
+    )
+
+
 def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> BaseTool:
     """Make the tool.
 
@@ -32,11 +42,9 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
         Reads the summaries where the turn has not got them yet.
     """
 
-    @tool(LOOKUP_TOOL, description=DESCRIPTION)
+    @tool(LOOKUP_TOOL, description=DESCRIPTION, args_schema=LookupInput)
     async def lookup_thread_messages(
-        refs: str | list[str],
-        runtime: ToolRuntime[None, AgentState],
-        includeToolMessages: bool = False,  # noqa: N803 - the name is the tool's contract
+        refs: str | list[str], include_tool_messages: bool, runtime: ToolRuntime[None, AgentState]
     ) -> str:
         envelope = Envelope.of(runtime.config)
         if envelope.user is None or envelope.thread is None:
@@ -44,7 +52,7 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
         else:
             recalled = await envelope.recalling(recall).get()
             answer = lookup_turns.find(
-                runtime.state["messages"], recalled.passes, refs, include_tool_messages=includeToolMessages
+                runtime.state["messages"], recalled.passes, refs, include_tool_messages=include_tool_messages
             )
         return json.dumps(answer, ensure_ascii=False, default=str)
 

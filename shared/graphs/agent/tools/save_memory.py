@@ -5,9 +5,10 @@ from typing import Final
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import ToolRuntime
+from pydantic import BaseModel, Field
 
 from shared.domain.errors import MissingUserIdError
-from shared.domain.patch import MAX_PATCHES, PatchList
+from shared.domain.patch import MAX_PATCHES, Patch, PatchList
 from shared.domain.turns import human_ids
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.state import AgentState
@@ -33,6 +34,12 @@ The answer says what the profile was before and is after. If it is not ok, nothi
 message, and retry with a smaller or corrected list, or tell the user."""
 
 
+class SaveMemoryInput(BaseModel):
+    """What the model fills in."""
+
+    patches: PatchList = Field(description="All changes of this turn, applied in order, all of them or none.")
+
+
 def save_memory_tool(remember: Remember) -> BaseTool:
     """Make the tool.
 
@@ -42,8 +49,8 @@ def save_memory_tool(remember: Remember) -> BaseTool:
         Does the saving.
     """
 
-    @tool("save_memory", description=DESCRIPTION)
-    async def save_memory(patches: PatchList, runtime: ToolRuntime[None, AgentState]) -> str:
+    @tool("save_memory", description=DESCRIPTION, args_schema=SaveMemoryInput)
+    async def save_memory(patches: list[Patch], runtime: ToolRuntime[None, AgentState]) -> str:
         envelope = Envelope.of(runtime.config)
         if envelope.user is None:
             raise MissingUserIdError("Nobody is signed in, so nothing can be saved.")
