@@ -147,6 +147,8 @@ class PurgeSettings(FunctionSettings):
     memory_table: str
     checkpoint_table: str
     tombstone_days: int = Field(90, ge=1)
+    purge_patience_seconds: int = Field(40, ge=0)
+    """How long one purge waits for a run to let go; longer than a lease, shorter than the function may run."""
 
 
 class KbIngestSettings(FunctionSettings):
