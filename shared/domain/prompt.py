@@ -36,19 +36,19 @@ _LOOKUP_NOTE: Final = (
 )
 
 # Characters that show as nothing; between the letters of a tag a reader overlooks them.
-_INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*"
+_INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
 
 # What stands between a tag's bracket and its name: slashes, white space, also as JSON writes it, marks of any kind.
-_LEAD: Final = r"(?:\\[nrtbf]|\\u[0-9a-f]{4}|[^\w<])*+"
+_LEAD: Final = r"(?:\\[nrtbf]|\\u[0-9a-f]{4}|[^\w<＜﹤])*+"
 
 
 def _spelled(name: str) -> str:
-    return _INVISIBLE.join(r"[\W_]*" if char == "_" else char for char in name)
+    return r"[\W_]*+".join(_INVISIBLE.join(word) for word in name.split("_"))
 
 
 # The bracket, be it ASCII, full-width or small, of anything that could be read as a tag of ours.
 _OUR_TAGS: Final = re.compile(
-    rf"[<＜﹤](?={_LEAD}(?:{_spelled(MEMORY_TAG)}|{_spelled(EARLIER_TAG)})(?![\w-]))", re.IGNORECASE
+    rf"[<＜﹤](?={_LEAD}(?:{_spelled(MEMORY_TAG)}|{_spelled(EARLIER_TAG)})(?!\w))", re.IGNORECASE
 )
 
 
@@ -107,5 +107,5 @@ def _block(tag: str, note: str, data: str, rule: str) -> str:
 
 
 def _inert(data: str) -> str:
-    r"""Take the bracket off anything that reads as a tag of ours; ``\u003c`` is JSON's other way to write it."""
-    return _OUR_TAGS.sub(r"\\u003c", data)
+    """Take the bracket off anything that reads as a tag of ours, in the way that JSON has to write any character."""
+    return _OUR_TAGS.sub(lambda bracket: f"\\u{ord(bracket.group()):04x}", data)
