@@ -1,0 +1,101 @@
+"""What a run is asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from langchain_core.messages import AnyMessage
+
+from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.profile import AccountOverlay
+
+MultitaskStrategy = Literal["reject", "enqueue", "interrupt"]
+"""What to do while another run holds the thread: refuse; wait; stop it, then wait."""
+
+Durability = Literal["sync", "async", "exit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """A node to go on at, with an input of its own if it is given one.
+
+    Parameters
+    ----------
+    node : str
+        The node's name.
+    input : object, optional
+        What the node gets instead of the thread's state.
+    """
+
+    node: str
+    input: Any = None
+    has_input: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeCommand:
+    """What a run goes on with instead of new messages.
+
+    Parameters
+    ----------
+    resume : object
+        The answer to an interrupt, or answers by interrupt id; ``has_resume`` says whether there is one.
+    update : mapping or None
+        A change of the state to make first.
+    goto : sequence of Goto
+        Where to go on.
+    """
+
+    resume: Any = None
+    has_resume: bool = False
+    update: Mapping[str, Any] | None = None
+    goto: Sequence[Goto] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """One run, as the API layer understood it. Everything that says who is from the verified token.
+
+    Parameters
+    ----------
+    user, thread, run : str
+        Whose run, where, and its id.
+    account : AccountOverlay
+        What the token says of the user.
+    messages : sequence of message
+        New messages, each human one with an id. Empty for a run that goes on or answers again.
+    command : ResumeCommand or None
+        Instead of messages.
+    checkpoint_id : str or None
+        Where to start; the thread's head when there is none.
+    create : bool
+        Whether a missing thread is made.
+    strategy : {'reject', 'enqueue', 'interrupt'}
+        What to do while the thread is busy.
+    modes : frozenset of str
+        Which of LangGraph's stream modes to give out.
+    subgraphs : bool
+        Whether to give out what subgraphs do under their own names.
+    time_limit : timedelta or None
+        When the run must have ended, so that there is time left to store it.
+    """
+
+    user: UserId
+    thread: ThreadId
+    run: RunId
+    account: AccountOverlay = field(default_factory=AccountOverlay)
+    messages: Sequence[AnyMessage] = ()
+    command: ResumeCommand | None = None
+    checkpoint_id: str | None = None
+    create: bool = False
+    strategy: MultitaskStrategy = "enqueue"
+    modes: frozenset[str] = frozenset({"values"})
+    subgraphs: bool = False
+    durability: Durability = "exit"
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tags: Sequence[str] = ()
+    recursion_limit: int = 25
+    interrupt_before: Sequence[str] | Literal["*"] = ()
+    interrupt_after: Sequence[str] | Literal["*"] = ()
+    time_limit: timedelta | None = None

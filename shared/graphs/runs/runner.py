@@ -1,0 +1,192 @@
+"""Starts runs of one graph."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, cast
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
+from shared.domain.ids import ThreadId, UserId
+from shared.graphs.runs.admission import Admission
+from shared.graphs.runs.lease_keeper import LeaseKeeper
+from shared.graphs.runs.request import RunRequest
+from shared.graphs.runs.run import Graph, Run, RunPorts
+from shared.graphs.runs.turn_saver import TurnSaver
+from shared.services.recall import Recall
+from shared.services.turn_memory import TurnMemory
+
+Checkpointers = Callable[[UserId], BaseCheckpointSaver[Any]]
+"""Gives the checkpointer of one owner, which reaches no other's threads."""
+
+_CHILDREN_LOOKED_AT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTiming:
+    """How long things may take.
+
+    Parameters
+    ----------
+    hold, renew_every, watch_every : timedelta
+        Of the lease, see ``LeaseKeeper``.
+    wait, look_every : timedelta
+        For a busy thread, see ``Admission``.
+    """
+
+    hold: timedelta = timedelta(seconds=30)
+    renew_every: timedelta = timedelta(seconds=10)
+    watch_every: timedelta = timedelta(seconds=1)
+    wait: timedelta = timedelta(seconds=20)
+    look_every: timedelta = timedelta(milliseconds=500)
+
+
+class GraphRunner:
+    """Runs one graph for any owner.
+
+    Parameters
+    ----------
+    graph : CompiledStateGraph
+        Compiled without a checkpointer; each run gets its owner's.
+    checkpointers : callable
+        Gives them.
+    recall : Recall
+        Reads a turn's memory; the read is begun before the thread is asked for.
+    ports : RunPorts
+        What every run works with.
+    timing : RunTiming, optional
+        How long things may take.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        checkpointers: Checkpointers,
+        recall: Recall,
+        ports: RunPorts,
+        timing: RunTiming | None = None,
+    ) -> None:
+        self._graph = graph
+        self._checkpointers = checkpointers
+        self._recall = recall
+        self._ports = ports
+        self._timing = timing or RunTiming()
+        self._admission = Admission(
+            ports.threads,
+            ports.clock,
+            hold=self._timing.hold,
+            wait=self._timing.wait,
+            look_every=self._timing.look_every,
+        )
+        # The event loop itself keeps no task alive.
+        self._running: set[asyncio.Task[None]] = set()
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Names of the graph's nodes."""
+        return frozenset(self._graph.nodes)
+
+    async def start(self, request: RunRequest) -> Run:
+        """Take the thread and set the run going.
+
+        Everything that a status can still tell goes wrong here; from then on errors come out of the run.
+
+        Raises
+        ------
+        ThreadNotFoundError
+            When the user has no such thread and none is to be made.
+        NotFoundError
+            When there is no such checkpoint.
+        ThreadBusyError
+            When another run holds the thread.
+        InvalidInputError
+            When there is nothing to do: no input, no command, and no open step.
+        """
+        request = await self._settled(request)
+        memory = TurnMemory(self._recall, request.user, request.thread, request.account).start()
+        try:
+            admitted = await self._admission.admit(request)
+        except Exception:
+            # The read was begun and must not outlive the invocation.
+            await memory.get()
+            raise
+        lease = admitted.row.lease
+        if lease is None:
+            raise LeaseLostError("The thread was given without a lease.")
+        keeper = LeaseKeeper(
+            self._ports.threads,
+            self._ports.clock,
+            request.user,
+            request.thread,
+            lease,
+            hold=self._timing.hold,
+            renew_every=self._timing.renew_every,
+            watch_every=self._timing.watch_every,
+        )
+        saver = TurnSaver(self._checkpointers(request.user), may_write=keeper.may_write, fresh=bool(request.messages))
+        run = Run(
+            request,
+            admitted,
+            graph=self._graph.copy(update={"checkpointer": saver}),
+            saver=saver,
+            keeper=keeper,
+            memory=memory,
+            ports=self._ports,
+        )
+        task = run.begin()
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return run
+
+    async def finish(self) -> None:
+        """Wait for every run that goes on, for a process that is about to stand still."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    def reading(self, user: UserId) -> Graph:
+        """Give the graph with a user's checkpointer, for reading states."""
+        return self._graph.copy(update={"checkpointer": self._checkpointers(user)})
+
+    async def _settled(self, request: RunRequest) -> RunRequest:
+        """Check a request that does not just bring new messages; owner first, then checkpoints."""
+        if request.checkpoint_id is None and (request.messages or request.command is not None):
+            return request
+        await self._ports.threads.get(request.user, request.thread)
+        graph = self.reading(request.user)
+        snapshot = await graph.aget_state(_at(request.thread, request.checkpoint_id))
+        if request.checkpoint_id is not None and snapshot.created_at is None:
+            raise NotFoundError(f"Checkpoint {request.checkpoint_id} not found")
+        if request.messages or request.command is not None or snapshot.next:
+            return request
+        if request.checkpoint_id is None:
+            raise InvalidInputError("There is nothing to go on with: give an input, a command or a checkpoint.")
+        # A turn is stored as a whole, so "answer again from here" means: take the turn that came next once more.
+        known = {message.id for message in _messages(snapshot.values)}
+        again = await self._question_after(graph, request.thread, request.checkpoint_id, known)
+        if not again:
+            raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
+        return replace(request, messages=again)
+
+    async def _question_after(
+        self, graph: Graph, thread: ThreadId, checkpoint_id: str, known: set[str | None]
+    ) -> list[AnyMessage]:
+        async for child in graph.aget_state_history(_at(thread, None), limit=_CHILDREN_LOOKED_AT):
+            parent = child.parent_config or {}
+            if parent.get("configurable", {}).get("checkpoint_id") == checkpoint_id:
+                new = [message for message in _messages(child.values) if message.id not in known]
+                return [message for message in new if isinstance(message, HumanMessage)]
+        return []
+
+
+def _at(thread: ThreadId, checkpoint_id: str | None) -> RunnableConfig:
+    where = {"thread_id": thread, "checkpoint_ns": ""}
+    return {"configurable": where if checkpoint_id is None else {**where, "checkpoint_id": checkpoint_id}}
+
+
+def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
+    return cast("dict[str, Sequence[AnyMessage]]", values).get("messages", ())
