@@ -150,7 +150,6 @@ class Api(Construct):
                 timeout=_TIMEOUTS[route.mode],
                 # One statement for the API: one a method would pass the limit of a function's policy.
                 scope_permission_to_method=False,
-                allow_test_invoke=False,
             ),
             authorizer=None if route.public else authorizer,
             authorization_type=apigateway.AuthorizationType.NONE
