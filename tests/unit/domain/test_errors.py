@@ -2,14 +2,14 @@ from shared.domain import errors
 from shared.domain.errors import EverthreadError
 
 
-def _all(error: type[EverthreadError]) -> list[type[EverthreadError]]:
-    return [error, *(below for child in error.__subclasses__() for below in _all(child))]
+ALL = [thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, EverthreadError)]
 
 
 def test_each_error_has_a_code_of_its_own_or_that_of_its_kind() -> None:
-    for error in _all(EverthreadError):
-        shared_by = [other for other in _all(EverthreadError) if other.code == error.code]
-        assert all(issubclass(other, shared_by[0]) for other in shared_by), error
+    # A client that switches on a code must not meet two unrelated things under it.
+    for error in ALL:
+        first = next(other for other in ALL if other.code == error.code)
+        assert issubclass(error, first), error
 
 
 def test_the_codes_of_the_tool_are_the_seed_s() -> None:
@@ -25,3 +25,11 @@ def test_the_size_error_carries_both_numbers() -> None:
     assert (error.attempted_bytes, error.max_bytes) == (9000, 8192)
     assert "9000" in str(error)
     assert "8192" in str(error)
+
+
+def test_errors_of_size_and_place_say_which() -> None:
+    too_large = errors.ItemTooLargeError("The item", size=500_000, limit=409_600)
+    assert (too_large.size, too_large.limit) == (500_000, 409_600)
+    assert "500000" in str(too_large)
+    missing = errors.ThreadNotFoundError("t-1")
+    assert (missing.thread_id, missing.code) == ("t-1", "NOT_FOUND")
