@@ -1,7 +1,6 @@
 from shared.domain import errors
 from shared.domain.errors import EverthreadError
 
-
 ALL = [thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, EverthreadError)]
 
 
