@@ -9,26 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from shared.domain.ids import MessageId, ThreadId
-from shared.domain.refs import expand_refs, parse_refs, refs_text, turn_ranges, with_hash
+from shared.domain.refs import expand_refs, refs_text, turn_ranges, with_hash
 
 if TYPE_CHECKING:
     # Windows are found from entries, so that module reads this one.
     from shared.domain.window import Window
-
-__all__ = [
-    "NonEmpty",
-    "QuestionAnswer",
-    "SummaryEntry",
-    "SummaryOutput",
-    "SummaryRows",
-    "estimate_tokens",
-    "expand_refs",
-    "format_entries",
-    "format_passes",
-    "parse_refs",
-    "refs_within",
-    "turns_covered",
-]
 
 NonEmpty = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -86,7 +71,7 @@ class SummaryEntry(BaseModel):
         With a time zone.
     """
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True, alias_generator=None)
+    model_config = ConfigDict(frozen=True)
 
     thread_id: Annotated[ThreadId, Field(min_length=1)]
     sequence: Annotated[int, Field(ge=1)]
