@@ -23,8 +23,6 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import Ama
 from shared.domain.errors import EverthreadError
 from shared.settings import FunctionSettings
 
-E = TypeVar("E")
-R = TypeVar("R")
 
 OWN_PACKAGES: Final = ("shared", "functions")
 """Whose log records are written as they are."""
@@ -46,6 +44,11 @@ class InvocationContext(Protocol):
     """The part of Lambda's context object that is looked at here."""
 
     aws_request_id: str
+
+
+E = TypeVar("E")
+C = TypeVar("C", bound=InvocationContext)
+R = TypeVar("R")
 
 
 def where_raised(error: BaseException) -> list[str]:
@@ -158,7 +161,7 @@ class EmfMetrics:
         self._provider.flush_metrics()
 
 
-def observed(handler: Callable[[E, InvocationContext], R], metrics: EmfMetrics) -> Callable[[E, InvocationContext], R]:
+def observed(handler: Callable[[E, C], R], metrics: EmfMetrics) -> Callable[[E, C], R]:
     """Wrap a Lambda handler so that its counters are written and its failures are told by code only.
 
     Parameters
@@ -174,7 +177,7 @@ def observed(handler: Callable[[E, InvocationContext], R], metrics: EmfMetrics) 
         A handler that raises :class:`InvocationFailedError` where ``handler`` raises anything.
     """
 
-    def observe(event: E, context: InvocationContext) -> R:
+    def observe(event: E, context: C) -> R:
         try:
             return handler(event, context)
         except Exception as error:  # noqa: BLE001 - raised again below, without what it says
