@@ -74,8 +74,8 @@ class Wire:
     def bodies(self, operation: str) -> list[dict[str, Any]]:
         return [body for name, body in self.requests if name == operation]
 
-    def answer(self, operation: str, *replies: "dict[str, Any] | WireError | None") -> None:
-        """Script the next answers to an operation; ``None`` lets a request through."""
+    def answer(self, operation: str, *replies: "dict[str, Any] | WireError | Exception | None") -> None:
+        """Script the next answers to an operation; ``None`` lets a request through, an exception is raised."""
         self._scripted[operation].extend(replies)
 
     def fail(self, operation: str, code: str, times: int = 1, message: str = "", **answer: Any) -> None:
@@ -94,6 +94,8 @@ class Wire:
         if reply is _TWICE:
             client._make_request(model, dict(params), context)
             return None
+        if isinstance(reply, Exception):
+            raise reply
         if isinstance(reply, WireError):
             return AWSResponse("http://loopback", 400, {}, None), reply.parsed()
         return None if reply is None else (AWSResponse("http://loopback", 200, {}, None), reply)

@@ -200,18 +200,19 @@ class Rows:
         ItemTooLargeError
             When the item would outgrow what DynamoDB takes; nothing was written.
         """
+        request = write.request()
         try:
             reply = await self._send(
                 self._client.update_item,
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **write.request(),
+                **request,
             )
-        except _OversizeError:
+        except ItemTooLargeError as refused:
             # DynamoDB does not say how large it would have been.
             current = await self.get(write.key)
             size = bytes_of(wire(write.values)) + (current.size if current else 0)
-            raise ItemTooLargeError("The item", max(size, ITEM_MAX_BYTES + 1), ITEM_MAX_BYTES) from None
+            raise ItemTooLargeError("The item", max(size, refused.size), refused.limit) from None
         return StoredItem(reply["Attributes"])
 
     async def transact(self, *writes: Put | Update | Check) -> None:
@@ -290,10 +291,6 @@ class Rows:
         await self._pause(tries)
 
 
-class _OversizeError(Exception):
-    """DynamoDB refused an item for its size."""
-
-
 def _page(size: int | None) -> dict[str, Any]:
     return {} if size is None else {"Limit": size}
 
@@ -315,7 +312,7 @@ def _raise_unless_passing(error: ClientError) -> None:
     if code in _PASSING:
         return
     if code == "ValidationException" and "Item size" in answer["Error"].get("Message", ""):
-        raise _OversizeError from error
+        raise ItemTooLargeError("The item", ITEM_MAX_BYTES + 1, ITEM_MAX_BYTES) from error
     # The code only: DynamoDB's messages may quote what was written.
     raise StoreError(f"DynamoDB refused {error.operation_name}: {code}.") from error
 
