@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, HTTPClientError, ReadTimeoutError
+from botocore.exceptions import ConnectionError as NoConnectionError
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import ReadTimeoutError as StreamTimeoutError
 
@@ -31,6 +32,9 @@ _BY_NAME: Final[Mapping[str, type[ModelError]]] = {
     "internalserver": ModelUnavailableError,
     "internalfailure": ModelUnavailableError,
     "serviceunavailable": ModelUnavailableError,
+    "validation": ModelRefusedError,
+    "accessdenied": ModelRefusedError,
+    "resourcenotfound": ModelRefusedError,
 }
 
 _TEXTS: Final[Mapping[type[ModelError], str]] = {
@@ -38,10 +42,10 @@ _TEXTS: Final[Mapping[type[ModelError], str]] = {
     ModelTimeoutError: "The model did not answer in time.",
     ModelUnavailableError: "The model cannot be reached at the moment.",
     ModelRefusedError: "The model refused the request.",
-    ModelError: "The model's answer could not be used.",
+    ModelError: "The model gave nothing that can be used.",
 }
 
-_SERVER_ERRORS: Final = 500
+_CALLERS_FAULT: Final = range(400, 500)
 
 
 def model_error(error: Exception) -> ModelError | None:
@@ -71,7 +75,7 @@ def _kind(error: Exception) -> type[ModelError] | None:
         case ReadTimeoutError() | ConnectTimeoutError() | StreamTimeoutError():
             return ModelTimeoutError
         # ConnectionError is what langchain-aws says of a stream that stopped in the middle.
-        case HTTPClientError() | HTTPError() | ConnectionError():
+        case NoConnectionError() | HTTPClientError() | HTTPError() | ConnectionError():
             return ModelUnavailableError
         # ValueError is what langchain-aws makes of an answer that it cannot read.
         case BotoCoreError() | ValueError():
@@ -84,5 +88,6 @@ def _kind_of_answer(error: ClientError) -> type[ModelError]:
     name = error.response.get("Error", {}).get("Code", "").lower().removesuffix("exception")
     if name in _BY_NAME:
         return _BY_NAME[name]
+    # An error in mid-stream has no status, and no name either when botocore does not know it.
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return ModelUnavailableError if status >= _SERVER_ERRORS else ModelRefusedError
+    return ModelRefusedError if status in _CALLERS_FAULT else ModelUnavailableError
