@@ -616,6 +616,8 @@ async def test_the_turn_end_is_announced_after_it_is_stored_and_before_the_strea
 
     async def look(event):
         seen.append(await runs.texts(thread))
+        for _ in range(5):  # time enough for the stream to end, were it not held back
+            await asyncio.sleep(0)
         await publish(event)
 
     runs.events.publish = look

@@ -1,0 +1,202 @@
+"""What clients say: messages in the shapes that LangChain, OpenAI and the stock clients send."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, Literal, Self
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from shared.domain.content import text_of
+from shared.domain.errors import InvalidInputError
+
+IMAGE_KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IN_THE_MESSAGE: Final = "data:"
+
+
+def _base64(value: str) -> str:
+    try:
+        base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise ValueError("an image is base64") from None
+    return value
+
+
+def _image_address(value: str) -> str:
+    # Nothing is fetched from addresses that users give.
+    kind, _, data = value.partition(";base64,")
+    if not value.startswith(_IN_THE_MESSAGE) or kind.removeprefix(_IN_THE_MESSAGE) not in IMAGE_KINDS or not data:
+        raise ValueError(f"an image is in the message itself: data:<kind>;base64,…, kinds: {', '.join(IMAGE_KINDS)}")
+    _base64(data)
+    return value
+
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+MessageId = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class _Part(BaseModel):
+    # Clients add fields of their own, such as "index" or "metadata"; they mean nothing to a model and are left out.
+    model_config = ConfigDict(extra="ignore")
+
+
+class TextPart(_Part):
+    """A part that says something."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImageAddress(_Part):
+    """Where an image is: in the message itself."""
+
+    url: Annotated[str, AfterValidator(_image_address)]
+
+
+class ImageUrlPart(_Part):
+    """An image as OpenAI's clients send it."""
+
+    type: Literal["image_url"]
+    image_url: ImageAddress
+
+
+class ImagePart(_Part):
+    """An image as LangChain's clients send it."""
+
+    type: Literal["image"]
+    base64: Annotated[str, AfterValidator(_base64)]
+    mime_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+
+Part = Annotated[TextPart | ImageUrlPart | ImagePart, Field(discriminator="type")]
+
+
+class _Message(BaseModel):
+    # Clients send back what they were given, usage and response metadata included; that is not theirs to say.
+    model_config = ConfigDict(extra="ignore")
+
+    id: MessageId | None = None
+    name: str | None = None
+
+
+class FromHuman(_Message):
+    """What the user says."""
+
+    content: str | list[str | Part]
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if isinstance(self.content, str):
+            texts = [self.content]
+        else:
+            texts = [part if isinstance(part, str) else getattr(part, "text", "an image") for part in self.content]
+        if not any(text.strip() for text in texts):
+            raise ValueError("a message of a user must hold something")
+        return self
+
+    def message(self, new_id: Callable[[], str]) -> AnyMessage:
+        """Give the message, with an id."""
+        content: Any = self.content
+        if not isinstance(self.content, str):
+            content = [part if isinstance(part, str) else part.model_dump() for part in self.content]
+        return HumanMessage(content=content, id=self.id or new_id(), name=self.name)
+
+
+# What else an answer holds (thoughts, marks of the vendor) is nothing to go on from, and tool calls are a field.
+Said = Annotated[str, BeforeValidator(lambda value: "" if value is None else text_of(value))]  # pyright: ignore[reportUnknownLambdaType]
+
+
+class Call(BaseModel):
+    """A tool call in an earlier answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Text
+    args: dict[str, Any]
+    id: Text
+    type: Literal["tool_call"] = "tool_call"
+
+
+class FromAssistant(_Message):
+    """An earlier answer, as clients that keep the history themselves send it."""
+
+    content: Said = ""
+    tool_calls: list[Call] | None = None
+
+    def message(self, _new_id: Callable[[], str]) -> AnyMessage:
+        """Give the message."""
+        calls: Any = [call.model_dump() for call in self.tool_calls or ()]
+        return AIMessage(content=self.content, id=self.id, name=self.name, tool_calls=calls)
+
+
+class FromTool(_Message):
+    """A tool's result, as clients send it that run tools themselves."""
+
+    content: Said = ""
+    tool_call_id: Text
+    status: Literal["success", "error"] = "success"
+
+    def message(self, _new_id: Callable[[], str]) -> AnyMessage:
+        """Give the message."""
+        return ToolMessage(
+            content=self.content, id=self.id, name=self.name, tool_call_id=self.tool_call_id, status=self.status
+        )
+
+
+_KINDS: Final[dict[object, type[FromHuman | FromAssistant | FromTool]]] = {
+    "human": FromHuman,
+    "user": FromHuman,
+    "ai": FromAssistant,
+    "assistant": FromAssistant,
+    "tool": FromTool,
+}
+
+
+def messages_of(
+    given: Sequence[dict[str, Any]], *, new_id: Callable[[], str], where: str = "input.messages"
+) -> list[AnyMessage]:
+    """Read the messages of a request.
+
+    Parameters
+    ----------
+    given : sequence of dict
+        As they stand in the body.
+    new_id : callable
+        Makes the id of a human message that has none; the id is the identity of its turn.
+    where : str, optional
+        Where they stand, for errors.
+
+    Returns
+    -------
+    list of message
+        The same, as LangChain knows them.
+
+    Raises
+    ------
+    InvalidInputError
+        Saying which message does not fit, and how. Nothing a message says is repeated.
+    """
+    return [_message(one, f"{where}.{index}", new_id) for index, one in enumerate(given)]
+
+
+def _message(given: dict[str, Any], where: str, new_id: Callable[[], str]) -> AnyMessage:
+    named: object = given.get("type") or given.get("role")
+    kind = _KINDS.get(named) if isinstance(named, str) else None
+    if kind is None:
+        raise InvalidInputError(f"{where}: A message has a 'type' or a 'role', one of: {', '.join(map(str, _KINDS))}.")
+    try:
+        return kind.model_validate(given).message(new_id)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join([where, *(str(part) for part in problem["loc"])])
+        raise InvalidInputError(f"{place}: {problem['msg']}") from None

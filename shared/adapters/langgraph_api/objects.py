@@ -1,0 +1,123 @@
+"""Threads and states as clients read them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Protocol, cast
+
+from shared.adapters.langgraph_api.assistants import assistant_metadata
+from shared.adapters.langgraph_api.bodies import SortBy, ThreadCount, ThreadSearch
+from shared.domain.ids import ThreadId
+from shared.domain.threads import DEFAULT_TITLE, ThreadQuery, ThreadRow
+
+TITLE_KEY: Final = "title"
+"""A thread's name rides in its metadata, where clients of this API look for such things."""
+
+# Of a state's metadata, what LangGraph writes there for itself or copies from the run's configuration.
+_INNER_METADATA: Final = frozenset({"userId", "thread_id", "thread_title", "checkpoint_ns", "parents"})
+
+
+class Snapshot(Protocol):
+    """What is read of LangGraph's ``StateSnapshot``."""
+
+    @property
+    def values(self) -> Any: ...  # noqa: ANN401, D102 - LangGraph's own
+    @property
+    def next(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def config(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def metadata(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+    @property
+    def created_at(self) -> str | None: ...  # noqa: D102
+    @property
+    def parent_config(self) -> Mapping[str, Any] | None: ...  # noqa: D102
+    @property
+    def tasks(self) -> Sequence[Any]: ...  # noqa: D102
+    @property
+    def interrupts(self) -> Sequence[Any]: ...  # noqa: D102
+
+
+def thread_object(row: ThreadRow, *, graph_id: str, now: datetime) -> dict[str, Any]:
+    """Give a thread, from its row alone: of the values, the first message's beginning, which lists show."""
+    named = {} if row.title == DEFAULT_TITLE else {TITLE_KEY: row.title}
+    values = {"messages": [{"type": "human", "content": row.preview}]} if row.preview else None
+    return {
+        "thread_id": row.thread_id,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "metadata": {**assistant_metadata(graph_id), **row.metadata, **named},
+        "status": row.status_at(now),
+        "values": values,
+        "interrupts": {},
+    }
+
+
+def thread_query(asked: ThreadCount, *, graph_id: str) -> ThreadQuery | None:
+    """Give the query a client asks for; ``None`` when it asks for threads of another graph, of which there are none."""
+    metadata = dict(asked.metadata or {})
+    for key, value in assistant_metadata(graph_id).items():
+        # Clients filter by either key, and by either of the graph's names.
+        if metadata.pop(key, value) not in assistant_metadata(graph_id).values():
+            return None
+    if not isinstance(asked, ThreadSearch):
+        return ThreadQuery(metadata=metadata, status=asked.status)
+    sort_by: SortBy = asked.sort_by or "last_message_at"
+    return ThreadQuery(
+        metadata=metadata,
+        status=asked.status,
+        limit=asked.limit,
+        offset=asked.offset,
+        sort_by="last_message_at" if sort_by == "state_updated_at" else sort_by,
+        descending=asked.sort_order != "asc",
+    )
+
+
+def split_title(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any], object]:
+    """Part a thread's title from the rest of the metadata a client sent; ``None`` when it sent none."""
+    rest = dict(metadata or {})
+    return rest, rest.pop(TITLE_KEY, None)
+
+
+def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
+    """Give a state of a thread."""
+    checkpoint = _checkpoint(snapshot.config, thread)
+    parent = None if snapshot.parent_config is None else _checkpoint(snapshot.parent_config, thread)
+    return {
+        "values": snapshot.values,
+        "next": list(snapshot.next),
+        "tasks": [_task(task, thread) for task in snapshot.tasks],
+        "interrupts": list(snapshot.interrupts),
+        "metadata": {k: v for k, v in (snapshot.metadata or {}).items() if k not in _INNER_METADATA},
+        "created_at": snapshot.created_at,
+        "checkpoint": checkpoint,
+        "checkpoint_id": checkpoint["checkpoint_id"],
+        "parent_checkpoint": parent,
+        "parent_checkpoint_id": None if parent is None else parent["checkpoint_id"],
+    }
+
+
+def _checkpoint(config: Mapping[str, Any], thread: ThreadId) -> dict[str, Any]:
+    """Give a checkpoint's place. The thread is named as the client knows it, whatever the checkpointer calls it."""
+    configurable = cast("Mapping[str, Any]", config.get("configurable", {}))
+    return {
+        "thread_id": thread,
+        "checkpoint_ns": configurable.get("checkpoint_ns", ""),
+        "checkpoint_id": configurable.get("checkpoint_id"),
+    }
+
+
+def _task(task: Any, thread: ThreadId) -> dict[str, Any]:  # noqa: ANN401 - LangGraph's own
+    state: Any = task.state
+    # Of a subgraph, its place; its state as well where that was asked for.
+    is_place = isinstance(state, dict)
+    return {
+        "id": task.id,
+        "name": task.name,
+        "path": task.path,
+        # What an error says may be of no client's business.
+        "error": None if task.error is None else "The step failed.",
+        "interrupts": list(task.interrupts),
+        "checkpoint": _checkpoint(cast("Mapping[str, Any]", state), thread) if is_place else None,
+        "state": None if is_place or state is None else state_object(cast("Snapshot", state), thread),
+        "result": task.result,
+    }
