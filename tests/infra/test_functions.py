@@ -1,0 +1,101 @@
+"""Each function as it is deployed."""
+
+from typing import Any
+
+import pytest
+
+from infra.functions import FUNCTIONS
+from shared.settings import SummarizeSettings
+from tests.infra.templates import Synthesised, properties_of, resources_of, text_of
+
+EXEC_WRAPPER = "AWS_LAMBDA_EXEC_WRAPPER"
+
+
+def variables(function: dict[str, Any]) -> dict[str, str]:
+    return {name: text_of(value) for name, value in function["Environment"]["Variables"].items()}
+
+
+def test_what_is_deployed_is_what_there_are_settings_for(prod: Synthesised) -> None:
+    assert prod.functions.keys() == FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_functions_variables_read_back_as_its_settings(prod: Synthesised, name: str) -> None:
+    deployed = variables(prod.functions[name])
+
+    settings = FUNCTIONS[name].from_environment(deployed)
+
+    assert settings.stage == "prod"
+    assert settings.environment() == {key: value for key, value in deployed.items() if key != EXEC_WRAPPER}
+
+
+def test_variables_point_at_what_the_stacks_made(prod: Synthesised) -> None:
+    chat = variables(prod.functions["chat"])
+    assert chat["MEMORY_TABLE"] == "<MemoryTable>"
+    assert chat["CHECKPOINT_TABLE"] == "<CheckpointsTable>"
+    assert chat["EVENT_BUS"].startswith("<TurnEventsBus")
+    assert chat["PURGE_QUEUE_URL"].startswith("<PurgesQueue")
+    assert variables(prod.functions["kb_ingest"])["BUCKET"] == "<UploadsBucket>"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_runs_on_arm_with_json_logs_of_its_own_and_traces(prod: Synthesised, name: str) -> None:
+    function = prod.functions[name]
+    assert function["Architectures"] == ["arm64"]
+    assert function["Runtime"] == "python3.13"
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert function["RecursiveLoop"] == "Terminate"
+    logging = function["LoggingConfig"]
+    assert logging["LogFormat"] == "JSON"
+    log_group = prod.service["Resources"][logging["LogGroup"]["Ref"]]
+    assert log_group["Properties"]["RetentionInDays"] == 90
+
+
+def test_the_chat_function_starts_through_the_bootstrap_that_streams(prod: Synthesised) -> None:
+    wrapped = {name for name in FUNCTIONS if EXEC_WRAPPER in variables(prod.functions[name])}
+    assert wrapped == {"chat"}
+    assert variables(prod.functions["chat"])[EXEC_WRAPPER] == "/var/task/functions/chat/bootstrap"
+
+
+def test_a_pass_is_over_before_its_claim_is(prod: Synthesised) -> None:
+    claimed_for = SummarizeSettings.model_fields["claim_seconds"].default
+    assert prod.functions["summarize"]["Timeout"] < claimed_for
+
+
+def test_a_turn_may_take_as_long_as_its_stream(prod: Synthesised) -> None:
+    assert prod.functions["chat"]["Timeout"] == 15 * 60
+
+
+def test_prod_reserves_concurrency_for_what_works_behind(prod: Synthesised, dev: Synthesised) -> None:
+    reserved = {name: function.get("ReservedConcurrentExecutions") for name, function in prod.functions.items()}
+    assert reserved == {"chat": None, "summarize": 20, "memory_api": None, "purge": 5, "kb_ingest": 5}
+    # A new account has ten environments in all: reserving any would make its first deployment fail.
+    assert not [f for f in dev.functions.values() if "ReservedConcurrentExecutions" in f]
+
+
+def test_every_function_has_alarms_on_errors_and_throttles_that_reach_the_topic(prod: Synthesised) -> None:
+    [topic] = resources_of(prod.service, "AWS::SNS::Topic")
+    watched = set()
+    for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm"):
+        assert alarm["AlarmActions"] == [{"Ref": topic}]
+        assert alarm["TreatMissingData"] == "notBreaching"
+        if alarm["Namespace"] == "AWS/Lambda":
+            [dimension] = alarm["Dimensions"]
+            watched.add((dimension["Value"]["Ref"], alarm["MetricName"]))
+    functions = resources_of(prod.service, "AWS::Lambda::Function")
+    assert watched == {(name, metric) for name in functions for metric in ("Errors", "Throttles")}
+
+
+def test_what_summarize_cannot_handle_is_kept(prod: Synthesised) -> None:
+    [config] = properties_of(prod.service, "AWS::Lambda::EventInvokeConfig")
+    assert text_of(config["FunctionName"]).startswith("<SummarizeFunction")
+    assert text_of(config["DestinationConfig"]["OnFailure"]["Destination"]) == "<SummarizeDeadLetters.Arn>"
+    assert config["MaximumRetryAttempts"] == 2
+
+
+def test_the_local_cloud_is_told_where_its_model_is() -> None:
+    from infra.stages import stage_of
+
+    assert stage_of({"stage": "local", "model_endpoint": "http://127.0.0.1:9"}).model_endpoint == "http://127.0.0.1:9"
+    with pytest.raises(ValueError, match="model_endpoint"):
+        stage_of({"stage": "dev", "model_endpoint": "http://127.0.0.1:9"})

@@ -1,0 +1,133 @@
+"""What each role may do, action by action: a new permission has to be written here too."""
+
+import pytest
+
+from tests.infra.templates import Synthesised, as_list, properties_of, statements_of, text_of
+
+ROWS = [
+    "dynamodb:BatchGetItem",
+    "dynamodb:BatchWriteItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+]
+READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
+LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"]
+TRACES = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"]
+MODEL = ["bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"]
+RECEIVE = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+KEY = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"]
+
+EU = ("eu-central-1", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-3")
+SONNET = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+HAIKU = "anthropic.claude-haiku-4-5-20251001-v1:0"
+
+
+def profile(model: str) -> str:
+    return f"arn:<AWS::Partition>:bedrock:<AWS::Region>:<AWS::AccountId>:inference-profile/eu.{model}"
+
+
+def models(model: str) -> list[str]:
+    return [f"arn:<AWS::Partition>:bedrock:{region}::foundation-model/{model}" for region in EU]
+
+
+MEMORY, INDEX, CHECKPOINTS = "<MemoryTableArn>", "<MemoryTableArn>/index/by_last_message", "<CheckpointsTableArn>"
+
+
+def grants(*pairs: tuple[list[str], list[str]]) -> dict[str, list[str]]:
+    """Resource to actions."""
+    granted: dict[str, list[str]] = {}
+    for actions, resources in pairs:
+        for resource in resources:
+            granted[resource] = sorted([*granted.get(resource, []), *actions])
+    return granted
+
+
+EVERYWHERE = [(TRACES, ["*"]), (["dynamodb:Query"], [INDEX]), (ROWS, [MEMORY]), (KEY, ["<KeyArn>"])]
+EXPECTED = {
+    "chat": grants(
+        *EVERYWHERE,
+        (LOGS, ["<ChatLogs.Arn>"]),
+        (ROWS, [CHECKPOINTS]),
+        (["events:PutEvents"], ["<TurnEventsBus.Arn>"]),
+        (["sqs:SendMessage"], ["<PurgesQueue.Arn>"]),
+        (MODEL, [profile(SONNET), *models(SONNET), profile(HAIKU), *models(HAIKU)]),
+    ),
+    "summarize": grants(
+        *EVERYWHERE,
+        (LOGS, ["<SummarizeLogs.Arn>"]),
+        (READ, [CHECKPOINTS]),
+        (["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage"], ["<SummarizeDeadLetters.Arn>"]),
+        (MODEL, [profile(HAIKU), *models(HAIKU)]),
+    ),
+    "memory_api": grants(*EVERYWHERE, (LOGS, ["<MemoryApiLogs.Arn>"]), (["sqs:SendMessage"], ["<PurgesQueue.Arn>"])),
+    "purge": grants(*EVERYWHERE, (LOGS, ["<PurgeLogs.Arn>"]), (ROWS, [CHECKPOINTS]), (RECEIVE, ["<PurgesQueue.Arn>"])),
+    "kb_ingest": grants(*EVERYWHERE, (LOGS, ["<KbIngestLogs.Arn>"]), (RECEIVE, ["<ObjectEventsQueue.Arn>"])),
+}
+
+
+@pytest.mark.parametrize("function", EXPECTED)
+def test_a_function_may_do_exactly_this(prod: Synthesised, function: str) -> None:
+    role = prod.functions[function]["Role"]["Fn::GetAtt"][0]
+
+    statements = list(statements_of(prod.service, role))
+
+    assert {statement["Effect"] for statement in statements} == {"Allow"}
+    assert EXPECTED[function] == grants(
+        *(
+            (as_list(statement["Action"]), [text_of(resource) for resource in as_list(statement["Resource"])])
+            for statement in statements
+        )
+    )
+
+
+def test_every_function_is_checked_and_has_a_role_of_its_own(prod: Synthesised) -> None:
+    assert prod.functions.keys() == EXPECTED.keys()
+    roles = [function["Role"]["Fn::GetAtt"][0] for function in prod.functions.values()]
+    assert len(set(roles)) == len(roles)
+
+
+def test_a_role_is_for_lambda_only(prod: Synthesised) -> None:
+    for function in prod.functions.values():
+        role = prod.service["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
+        assert role["AssumeRolePolicyDocument"]["Statement"] == [
+            {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}}
+        ]
+
+
+def test_no_policy_has_a_wildcard_but_for_traces(prod: Synthesised) -> None:
+    for policy in properties_of(prod.service, "AWS::IAM::Policy"):
+        for statement in policy["PolicyDocument"]["Statement"]:
+            actions, resources = as_list(statement["Action"]), as_list(statement["Resource"])
+            assert not [action for action in actions if "*" in action]
+            if sorted(actions) != TRACES:
+                assert not [resource for resource in resources if "*" in text_of(resource)]
+
+
+def test_the_key_is_used_through_dynamodb_only(prod: Synthesised) -> None:
+    uses = [
+        statement
+        for policy in properties_of(prod.service, "AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "kms:Decrypt" in as_list(statement["Action"])
+    ]
+    assert len(uses) == len(EXPECTED)
+    for statement in uses:
+        [(condition, value)] = statement["Condition"]["StringEquals"].items()
+        assert (condition, text_of(value)) == ("kms:ViaService", "dynamodb.<AWS::Region>.<AWS::URLSuffix>")
+
+
+def test_only_the_api_and_the_rule_may_call_a_function(prod: Synthesised) -> None:
+    callers = {
+        (text_of(permission["FunctionName"]), permission["Principal"]): permission["SourceArn"]
+        for permission in properties_of(prod.service, "AWS::Lambda::Permission")
+    }
+    assert callers.keys() == {
+        ("<ChatFunction.Arn>", "apigateway.amazonaws.com"),
+        ("<MemoryApiFunction.Arn>", "apigateway.amazonaws.com"),
+        ("<SummarizeFunction.Arn>", "events.amazonaws.com"),
+    }
+    assert all(callers.values()), "each for one source"
