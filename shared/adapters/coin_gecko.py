@@ -1,13 +1,31 @@
 """Prices of crypto currencies from CoinGecko's public API, which needs no key."""
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import httpx
+from pydantic import BaseModel, Field, RootModel
 
 from shared.adapters.json_api import JsonApi
-from shared.domain.errors import NotFoundError, SourceUnavailableError
+from shared.domain.errors import NotFoundError
 
 _API: Final = "https://api.coingecko.com"
+
+
+class _Coin(BaseModel):
+    id: str
+    name: str
+    symbol: str = ""
+
+    def is_called(self, name: str) -> bool:
+        return name in (self.symbol.lower(), self.name.lower())
+
+
+class _Coins(BaseModel):
+    coins: list[_Coin] = Field(default_factory=list[_Coin])
+
+
+class _Quotes(RootModel[dict[str, dict[str, int | float | None]]]):
+    pass
 
 
 class CoinGecko:
@@ -41,39 +59,30 @@ class CoinGecko:
         """
         found = await self._find(coin)
         unit = currency.strip().lower()
-        answer = await self._api.get(
-            "/api/v3/simple/price",
-            {
-                "ids": found["id"],
-                "vs_currencies": unit,
-                "include_market_cap": "true",
-                "include_24hr_change": "true",
-                "include_last_updated_at": "true",
-            },
-        )
-        quote = cast("object", answer.get(found["id"]))
-        if not isinstance(quote, dict) or unit not in quote:
-            raise NotFoundError(f"There is no price of {found['name']} in this currency. Try usd or eur.")
-        values = cast("dict[str, Any]", quote)
+        params = {
+            "ids": found.id,
+            "vs_currencies": unit,
+            "include_market_cap": "true",
+            "include_24hr_change": "true",
+            "include_last_updated_at": "true",
+        }
+        quote = (await self._api.get("/api/v3/simple/price", params, _Quotes)).root.get(found.id, {})
+        if quote.get(unit) is None:
+            raise NotFoundError(f"There is no price of {found.name} in this currency. Try usd or eur.")
         return {
-            "coin": {key: found[key] for key in ("id", "name", "symbol") if key in found},
+            "coin": found.model_dump(),
             "currency": unit,
-            "price": values[unit],
-            "marketCap": values.get(f"{unit}_market_cap"),
-            "change24hPercent": values.get(f"{unit}_24h_change"),
-            "updatedAtEpoch": values.get("last_updated_at"),
+            "price": quote[unit],
+            "marketCap": quote.get(f"{unit}_market_cap"),
+            "change24hPercent": quote.get(f"{unit}_24h_change"),
+            "updatedAtEpoch": quote.get("last_updated_at"),
             "source": "CoinGecko",
         }
 
-    async def _find(self, coin: str) -> dict[str, str]:
-        answer = await self._api.get("/api/v3/search", {"query": coin})
-        coins = cast("list[dict[str, str]] | None", answer.get("coins"))
-        if not coins:
+    async def _find(self, coin: str) -> _Coin:
+        found = (await self._api.get("/api/v3/search", {"query": coin}, _Coins)).coins
+        if not found:
             raise NotFoundError("There is no coin of this name or symbol.")
-        # The source puts the largest first; a symbol that fits exactly is what was meant.
+        # The source puts the largest first; a name or symbol that fits exactly is what was meant.
         wanted = coin.strip().lower()
-        exact = [each for each in coins if wanted in (each.get("symbol", "").lower(), each.get("name", "").lower())]
-        first = (exact or coins)[0]
-        if "id" not in first or "name" not in first:
-            raise SourceUnavailableError("CoinGecko answered in another form than it documents.")
-        return first
+        return next((each for each in found if each.is_called(wanted)), found[0])

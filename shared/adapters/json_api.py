@@ -1,14 +1,16 @@
 """Reading JSON from public HTTP APIs, bounded in time and in size."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import Final, TypeVar
 
 import httpx
+from pydantic import BaseModel
 
 from shared.domain.errors import SourceUnavailableError
+
+Shape = TypeVar("Shape", bound=BaseModel)
 
 TIMEOUT: Final = httpx.Timeout(6.0, connect=2.0)
 LIMIT_SECONDS: Final = 10.0
@@ -49,14 +51,23 @@ class JsonApi:
         self._limit = limit_seconds
         self._max_bytes = max_bytes
 
-    async def get(self, path: str, params: Mapping[str, str]) -> dict[str, Any]:
-        """Read one JSON object.
+    async def get(self, path: str, params: Mapping[str, str], shape: type[Shape]) -> Shape:
+        """Read one JSON value.
+
+        Parameters
+        ----------
+        path : str
+            Of the resource.
+        params : mapping
+            The query.
+        shape : type of BaseModel
+            What of the answer is used, and must be as it says.
 
         Raises
         ------
         SourceUnavailableError
-            When there is no connection, no answer in time, a status other than 200, too much of it, or when it is
-            no JSON object.
+            When there is no connection, no answer in time, a status other than 200, too much of it, or when it has
+            another shape.
         """
         try:
             # A client for each call: tools run seldom, and a client belongs to the event loop it was used on.
@@ -64,12 +75,10 @@ class JsonApi:
                 asyncio.timeout(self._limit),
                 httpx.AsyncClient(base_url=self._base_url, transport=self._transport, timeout=self._timeout) as client,
             ):
-                answer = cast("object", json.loads(await self._read(client, path, params)))
-        except (httpx.HTTPError, TimeoutError, ValueError, RecursionError) as error:
+                return shape.model_validate_json(await self._read(client, path, params))
+        # pydantic's errors are ValueErrors, and so are broken JSON and broken UTF-8.
+        except (httpx.HTTPError, TimeoutError, ValueError) as error:
             raise SourceUnavailableError(f"{self._base_url} gave no usable answer.") from error
-        if not isinstance(answer, dict):
-            raise SourceUnavailableError(f"{self._base_url} gave something other than an object.")
-        return cast("dict[str, Any]", answer)
 
     async def _read(self, client: httpx.AsyncClient, path: str, params: Mapping[str, str]) -> bytes:
         async with client.stream("GET", path, params=params) as response:

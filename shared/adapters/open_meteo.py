@@ -1,11 +1,12 @@
 """Weather from Open-Meteo, which needs no key."""
 
-from typing import Any, Final, cast
+from typing import Any, Final, Self
 
 import httpx
+from pydantic import BaseModel, Field, model_validator
 
 from shared.adapters.json_api import JsonApi
-from shared.domain.errors import NotFoundError, SourceUnavailableError
+from shared.domain.errors import NotFoundError
 
 _PLACES: Final = "https://geocoding-api.open-meteo.com"
 _FORECASTS: Final = "https://api.open-meteo.com"
@@ -32,6 +33,35 @@ _SKY: Final = (
     (95, "thunderstorm"),
     (96, "thunderstorm with hail"),
 )
+
+
+Value = int | float | str | None
+
+
+class _Place(BaseModel):
+    name: str
+    latitude: float
+    longitude: float
+    admin1: str | None = None
+    country: str | None = None
+
+
+class _Places(BaseModel):
+    # The source leaves the list out when it is empty.
+    results: list[_Place] = Field(default_factory=list[_Place])
+
+
+class _Forecast(BaseModel):
+    current_units: dict[str, str]
+    current: dict[str, Value]
+    daily_units: dict[str, str]
+    daily: dict[str, list[Value]]
+
+    @model_validator(mode="after")
+    def _columns_are_of_one_length(self) -> Self:
+        if len({len(column) for column in self.daily.values()}) > 1:
+            raise ValueError("each day must have each value")
+        return self
 
 
 class OpenMeteo:
@@ -65,46 +95,40 @@ class OpenMeteo:
             When the source gave no usable answer.
         """
         found = await self._find(place)
-        answer = await self._forecasts.get(
-            "/v1/forecast",
-            {
-                "latitude": str(found["latitude"]),
-                "longitude": str(found["longitude"]),
-                "current": _NOW,
-                "daily": _DAILY,
-                "timezone": "auto",
-                "forecast_days": str(min(max(days, 1), MAX_DAYS)),
-            },
-        )
-        try:
-            return {
-                "place": {key: found[key] for key in ("name", "admin1", "country") if found.get(key)},
-                "units": {**answer["current_units"], **answer["daily_units"]},
-                "now": _named(answer["current"]),
-                "days": [_named(day) for day in _rows(answer["daily"])],
-                "source": "Open-Meteo",
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            raise SourceUnavailableError("Open-Meteo answered in another form than it documents.") from error
+        params = {
+            "latitude": str(found.latitude),
+            "longitude": str(found.longitude),
+            "current": _NOW,
+            "daily": _DAILY,
+            "timezone": "auto",
+            "forecast_days": str(min(max(days, 1), MAX_DAYS)),
+        }
+        answer = await self._forecasts.get("/v1/forecast", params, _Forecast)
+        return {
+            "place": found.model_dump(include={"name", "admin1", "country"}, exclude_none=True),
+            "units": {**answer.current_units, **answer.daily_units},
+            "now": _named(answer.current),
+            "days": [_named(day) for day in _rows(answer.daily)],
+            "source": "Open-Meteo",
+        }
 
-    async def _find(self, place: str) -> dict[str, Any]:
-        answer = await self._places.get("/v1/search", {"name": place, "count": "1", "format": "json"})
-        results = answer.get("results")
-        if not results:
+    async def _find(self, place: str) -> _Place:
+        params = {"name": place, "count": "1", "format": "json"}
+        found = (await self._places.get("/v1/search", params, _Places)).results
+        if not found:
             raise NotFoundError("There is no place of this name. Ask for the nearest larger town.")
-        first = cast("dict[str, Any]", results[0]) if isinstance(results, list) else {}
-        if "latitude" not in first or "longitude" not in first:
-            raise SourceUnavailableError("Open-Meteo answered in another form than it documents.")
-        return first
+        return found[0]
 
 
-def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _rows(columns: dict[str, list[Value]]) -> list[dict[str, Value]]:
     """Turn the source's columns into one object a day."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _named(values: dict[str, Any]) -> dict[str, Any]:
+def _named(values: dict[str, Value]) -> dict[str, Value]:
     """Put a name in the place of the weather code."""
     code = values.get("weather_code")
     rest = {key: value for key, value in values.items() if key != "weather_code"}
-    return rest if code is None else {**rest, "sky": next(name for first, name in reversed(_SKY) if first <= code)}
+    if not isinstance(code, int) or code < 0:
+        return rest
+    return {**rest, "sky": next(name for first, name in reversed(_SKY) if first <= code)}
