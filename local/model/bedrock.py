@@ -48,10 +48,11 @@ def bedrock_app(session: Session | None = None, *, client: httpx.AsyncClient | N
 
     async def pass_on(request: Request) -> Response:
         raw_path = request.scope["raw_path"].decode("ascii")
+        body = await request.body()
         signed = AWSRequest(
             method="POST",
             url=endpoint + raw_path,
-            data=await request.body(),
+            data=body,
             headers={
                 "content-type": request.headers.get("content-type", "application/json"),
                 "accept": request.headers.get("accept", "*/*"),
@@ -59,7 +60,7 @@ def bedrock_app(session: Session | None = None, *, client: httpx.AsyncClient | N
         )
         SigV4Auth(credentials.get_frozen_credentials(), "bedrock", region).add_auth(signed)
         prepared = signed.prepare()
-        outgoing = http.build_request("POST", prepared.url, content=prepared.body, headers=dict(prepared.headers))
+        outgoing = http.build_request("POST", prepared.url, content=body, headers=dict(prepared.headers))
         try:
             answer = await http.send(outgoing, stream=True)
         except httpx.HTTPError as error:

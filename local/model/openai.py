@@ -241,5 +241,5 @@ class _Reading:
 
 
 def _failure(response: httpx.Response) -> ModelFailure:
-    code = _FAILURES.get(response.status_code, "InternalServerException")
+    code: FailureCode = _FAILURES.get(response.status_code, "InternalServerException")
     return ModelFailure(code, f"The model server answers {response.status_code}: {response.text[:500]}")

@@ -1,0 +1,199 @@
+"""The gateway before a real child process that speaks the Lambda Runtime API."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from tests.unit.local.api import api
+
+THREAD = "/threads/6f8c6a1e-0000-4000-8000-000000000000"
+
+
+async def echoed(served, path=f"{THREAD}/echo", **request) -> dict:
+    answer = await served.client.request(request.pop("method", "GET"), path, **request)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+async def test_event_is_a_rest_proxy_event(tmp_path):
+    async with api(tmp_path) as served:
+        answer = await served.client.post(
+            f"{THREAD}/echo?a=1&a=2&b=%C3%BC", content='{"ü": 1}', headers=[("x-one", "1"), ("accept", "a/b")]
+        )
+        assert answer.headers.get_list("x-many") == ["a", "b"]
+        event = answer.json()["event"]
+    assert event["resource"] == "/threads/{thread_id}/{what}"
+    assert event["path"] == f"{THREAD}/echo"
+    assert event["httpMethod"] == "POST"
+    assert event["pathParameters"] == {"thread_id": THREAD.split("/")[-1], "what": "echo"}
+    assert event["queryStringParameters"] == {"a": "2", "b": "ü"}
+    assert event["multiValueQueryStringParameters"] == {"a": ["1", "2"], "b": ["ü"]}
+    assert event["multiValueHeaders"]["x-one"] == ["1"]
+    assert (event["body"], event["isBase64Encoded"]) == ('{"ü": 1}', False)
+    context = event["requestContext"]
+    assert context["authorizer"] == {"claims": {"sub": "ada"}}
+    assert (context["stage"], context["path"]) == ("local", f"/local{THREAD}/echo")
+    assert context["identity"]["sourceIp"] == "127.0.0.1"
+
+
+async def test_public_route_has_no_claims(tmp_path):
+    async with api(tmp_path) as served:
+        served.client.headers.pop("authorization")
+        event = (await echoed(served, f"{THREAD}/state"))["event"]
+    assert "authorizer" not in event["requestContext"]
+
+
+@pytest.mark.parametrize("token", [None, "", "Bearer", "Bearer eve", "eve"])
+async def test_no_code_of_ours_runs_without_a_token(tmp_path, token):
+    async with api(tmp_path) as served:
+        served.client.headers.pop("authorization")
+        answer = await served.client.get(f"{THREAD}/echo", headers={} if token is None else {"authorization": token})
+        assert served.pool.size == 0
+    assert answer.status_code == 401
+    assert answer.json() == {"code": "UNAUTHORIZED"}
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+async def test_first_bytes_arrive_while_the_function_still_runs(tmp_path):
+    reached = asyncio.Event()
+    release = asyncio.Event()
+
+    async def gate(_reader, writer):
+        reached.set()
+        await release.wait()
+        writer.close()
+
+    async with api(tmp_path) as served, await asyncio.start_server(gate, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with served.client.stream("GET", f"{THREAD}/gated?port={port}") as answer:
+            text = answer.aiter_text()
+            assert await anext(text) == "one "
+            await reached.wait()
+            release.set()
+            assert await anext(text) == "two"
+
+
+@pytest.mark.parametrize("what", ["error", "die", "no-prelude", "bad-prelude"])
+async def test_failure_before_the_response_is_a_502_and_the_next_request_works(tmp_path, what):
+    async with api(tmp_path) as served:
+        answer = await served.client.get(f"{THREAD}/{what}")
+        assert answer.status_code == 502
+        assert answer.json() == {"message": "Internal server error"}
+        assert answer.headers["access-control-allow-origin"] == "*"
+        await echoed(served)
+
+
+@pytest.mark.parametrize("what", ["truncated", "trailers"])
+async def test_failure_in_the_middle_cuts_the_connection(tmp_path, what):
+    async with api(tmp_path) as served:
+        async with served.client.stream("GET", f"{THREAD}/{what}") as answer:
+            text = answer.aiter_text()
+            assert await anext(text) == "one "
+            with pytest.raises(httpx.RemoteProtocolError):
+                await anext(text)
+        await echoed(served)
+
+
+async def test_prelude_may_come_in_pieces(tmp_path):
+    async with api(tmp_path) as served:
+        answer = await served.client.get(f"{THREAD}/split-prelude")
+    assert (answer.status_code, answer.text) == (200, "fine")
+
+
+async def test_function_that_takes_too_long_is_killed(tmp_path):
+    async with api(tmp_path, seconds=0.5) as served:
+        answer = await served.client.get(f"{THREAD}/hang")
+        assert answer.status_code == 502
+        assert served.pool.size == 0
+
+
+async def test_integration_that_takes_too_long_is_a_504(tmp_path):
+    async with api(tmp_path, integration_ms=500) as served:
+        answer = await served.client.get(f"{THREAD}/hang")
+    assert answer.status_code == 504
+
+
+async def test_silent_stream_is_cut(tmp_path):
+    async with api(tmp_path, idle=0.5) as served, served.client.stream("GET", f"{THREAD}/silent") as answer:
+        text = answer.aiter_text()
+        assert await anext(text) == "one "
+        with pytest.raises(httpx.RemoteProtocolError):
+            await anext(text)
+
+
+async def test_request_over_six_megabytes_is_refused_before_any_code_runs(tmp_path):
+    async with api(tmp_path) as served:
+        answer = await served.client.post(f"{THREAD}/echo", content=b"x" * (6 * 1024 * 1024 + 1))
+        assert served.pool.size == 0
+    assert answer.status_code == 413
+
+
+async def test_event_may_be_too_large_though_its_body_is_not(tmp_path):
+    async with api(tmp_path) as served:
+        answer = await served.client.post(f"{THREAD}/echo", content=json.dumps("\n" * (4 * 1024 * 1024)))
+    assert answer.status_code == 413
+
+
+async def test_one_process_serves_one_request_after_the_other(tmp_path):
+    async with api(tmp_path) as served:
+        pids = {(await echoed(served))["pid"] for _ in range(3)}
+        assert (len(pids), served.pool.size) == (1, 1)
+
+
+async def test_requests_at_once_get_processes_of_their_own_up_to_the_limit(tmp_path):
+    async with api(tmp_path, limit=2) as served:
+        answers = await asyncio.gather(*(echoed(served) for _ in range(5)))
+        assert len({answer["pid"] for answer in answers}) <= 2
+        assert served.pool.size <= 2
+
+
+async def test_client_that_leaves_does_not_stop_the_function(tmp_path):
+    finished = asyncio.Event()
+    release = asyncio.Event()
+
+    async def gate(reader, writer):
+        await release.wait()
+        writer.close()
+        finished.set()
+
+    async with api(tmp_path, limit=1) as served, await asyncio.start_server(gate, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with served.client.stream("GET", f"{THREAD}/gated?port={port}") as answer:
+            assert await anext(answer.aiter_text()) == "one "
+        release.set()
+        await finished.wait()
+        # With one process only, this is answered after the abandoned one has ended well.
+        first = await echoed(served)
+        assert (await echoed(served))["pid"] == first["pid"]
+
+
+async def test_client_that_leaves_a_large_response_does_not_block_the_function(tmp_path):
+    async with api(tmp_path, limit=1) as served:
+        async with served.client.stream("GET", f"{THREAD}/large") as answer:
+            await anext(answer.aiter_bytes())
+        await echoed(served)
+
+
+async def test_function_that_does_not_start_is_a_502(tmp_path):
+    async with api(tmp_path, start="fails") as served:
+        answer = await served.client.get(f"{THREAD}/echo")
+        assert served.pool.size == 0
+    assert answer.status_code == 502
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS", "DELETE"])
+async def test_other_routes_are_passed_on_as_they_are(tmp_path, method):
+    async with api(tmp_path) as served:
+        answer = await served.client.request(method, "/threads/a%2Fb?x=1&x=2", content="hi")
+        assert served.pool.size == 0
+    assert answer.status_code == 418
+    assert answer.headers["x-from"] == "upstream"
+    assert answer.json() == {
+        "method": method,
+        "path": "/stage/threads/a/b",
+        "query": "x=1&x=2",
+        "authorization": "Bearer ada",
+        "body": "hi",
+    }
