@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, FastAPI, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware.cors import CORSMiddleware
 
 from functions.memory_api.models import ErrorBody, KeyDeletedBody, ProfileBody, SummariesDeletedBody, ThreadsBody
@@ -16,6 +17,21 @@ from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 
 User = Annotated[UserId, Depends(requesting_user)]
+
+
+class _AnyText(Convertor[str]):
+    """A path parameter that may be anything, slashes and line ends too: what is no key is refused as a key (AP05).
+
+    API Gateway hands the path on as it was sent, and Mangum decodes it, once.
+    """
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
 
 
 def _memory(request: Request) -> ManageMemory:
@@ -106,14 +122,15 @@ def routed_app() -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
     )
+    register_url_convertor("any", _AnyText())
     for route in routes_of("memory_api"):
         endpoint = _ENDPOINTS[route.method, route.path]
         app.add_api_route(
-            # A key may arrive with a slash in it, to be refused as a key and not as an unknown path.
-            route.path.replace("{key}", "{key:path}"),
+            route.path.replace("{key}", "{key:any}"),
             endpoint,
             methods=[route.method],
             operation_id=endpoint.__name__,
+            summary=endpoint.__doc__,
             status_code=204 if endpoint is delete_thread else 200,
             responses={status: {"model": ErrorBody, "description": "Error"} for status in _ERRORS[endpoint]},
         )

@@ -6,7 +6,6 @@ from typing import Final
 from mangum import Mangum
 
 from functions.memory_api.app import app_of
-from functions.memory_api.gateway import RestApi
 from shared.adapters import aws
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.profiles import DynamoProfiles
@@ -33,6 +32,4 @@ memory = ManageMemory(
     metrics=metrics,
 )
 app = app_of(memory, ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock))
-# Mangum's own handlers do not fit its protocol for handlers either.
-gateway = Mangum(app, lifespan="off", custom_handlers=[RestApi])  # pyright: ignore[reportArgumentType]
-handler = observed(gateway, metrics)
+handler = observed(Mangum(app, lifespan="off"), metrics)
