@@ -5,10 +5,8 @@ reaches a log: a 500 is logged by its type and the places it passed through, nev
 """
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Final, cast
 
 from fastapi import FastAPI, Request
@@ -17,6 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shared.adapters.observability import where_raised
 from shared.domain.errors import (
     ClaimLostError,
     ConflictError,
@@ -149,17 +148,6 @@ def status_of(error: EverthreadError, style: ErrorStyle) -> int:
     if isinstance(error, InvalidInputError):
         return style.invalid_input
     return next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
-
-
-def where_raised(error: BaseException) -> list[str]:
-    """Give the places an error passed through, innermost last: file, line and function, no values.
-
-    What the error says is left out on purpose: it may quote what a user said.
-    """
-    return [
-        f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}"
-        for frame in traceback.extract_tb(error.__traceback__)
-    ]
 
 
 def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
