@@ -66,6 +66,7 @@ class PythonFunction(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = name
+        self.settings = settings
         log_group = logs.LogGroup(
             self,
             "Logs",

@@ -11,6 +11,7 @@ from constructs import Construct
 from infra.bundling import Bundle
 from infra.constructs.alarms import Alarms
 from infra.constructs.api import Api
+from infra.constructs.counter_alarms import watch_counters
 from infra.constructs.python_function import PythonFunction
 from infra.constructs.table import Table
 from infra.constructs.turn_events import TurnEvents
@@ -18,6 +19,7 @@ from infra.constructs.work_queue import WorkQueue
 from infra.stacks.data_stack import DataStack
 from infra.stages import Model, Stage
 from shared.adapters.routes import ROUTES
+from shared.domain.uploads import USERS_PREFIX
 from shared.settings import ChatSettings, KbIngestSettings, MemoryApiSettings, PurgeSettings, SummarizeSettings
 
 READ: Final = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
@@ -103,6 +105,7 @@ class ServiceStack(Stack):
             stage=stage,
             alarms=self._alarms,
         )
+        watch_counters(self, self._alarms, {function.name: function.settings for function in self.functions})
         self._outputs()
 
     def _chat(self) -> PythonFunction:
@@ -259,7 +262,7 @@ class ServiceStack(Stack):
                 detail_type=["Object Created", "Object Deleted"],
                 detail={
                     "bucket": {"name": [self._data.uploads.bucket.bucket_name]},
-                    "object": {"key": [{"prefix": "users/"}]},
+                    "object": {"key": [{"prefix": USERS_PREFIX}]},
                 },
             ),
             targets=[

@@ -6,7 +6,10 @@ from typing import Final, Literal
 
 from shared.domain.ids import UserId, user_id_or_none
 
-_UPLOAD: Final = re.compile(r"users/(?P<owner>[^/]+)/uploads/(?P<name>.+)", re.DOTALL)
+USERS_PREFIX: Final = "users/"
+"""What every key starts with that belongs to a user; events of other keys are not even delivered."""
+
+_UPLOAD: Final = re.compile(USERS_PREFIX + r"(?P<owner>[^/]+)/uploads/(?P<name>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shared.domain.events import DETAIL_TYPE, SOURCE
+from shared.domain.uploads import USERS_PREFIX
 from tests.infra.templates import Synthesised, only, properties_of, resources_of, text_of
 
 
@@ -46,7 +47,7 @@ def test_an_upload_and_a_deletion_are_queued_for_kb_ingest(prod: Synthesised) ->
     assert rule["EventPattern"]["detail-type"] == ["Object Created", "Object Deleted"]
     detail = rule["EventPattern"]["detail"]
     assert [text_of(name) for name in detail["bucket"]["name"]] == ["<UploadsBucket>"]
-    assert detail["object"]["key"] == [{"prefix": "users/"}]
+    assert detail["object"]["key"] == [{"prefix": USERS_PREFIX}]
     assert text_of(only(rule["Targets"])["Arn"]) == "<ObjectEventsQueue.Arn>"
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from infra.functions import FUNCTIONS
-from shared.settings import SummarizeSettings
+from shared.domain import counters
+from shared.settings import ChatSettings, PurgeSettings, SummarizeSettings
 from tests.infra.templates import Synthesised, properties_of, resources_of, text_of
 
 EXEC_WRAPPER = "AWS_LAMBDA_EXEC_WRAPPER"
@@ -84,6 +85,30 @@ def test_every_function_has_alarms_on_errors_and_throttles_that_reach_the_topic(
             watched.add((dimension["Value"]["Ref"], alarm["MetricName"]))
     functions = resources_of(prod.service, "AWS::Lambda::Function")
     assert watched == {(name, metric) for name in functions for metric in ("Errors", "Throttles")}
+
+
+def test_what_functions_count_as_wrong_raises_an_alarm(prod: Synthesised) -> None:
+    """The namespace and dimension are those that the functions write to."""
+    own = [
+        alarm for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm") if "Everthread" in alarm["Namespace"]
+    ]
+    watched = {
+        (alarm["Namespace"], alarm["Dimensions"][0]["Name"], alarm["Dimensions"][0]["Value"], alarm["MetricName"])
+        for alarm in own
+    }
+    namespace = ChatSettings.from_environment(variables(prod.functions["chat"])).metrics_namespace
+    assert {
+        (namespace, "service", "chat", counters.RECALL_DEGRADED),
+        (namespace, "service", "chat", counters.TURN_EVENT_FAILED),
+        (namespace, "service", "summarize", counters.SUMMARY_EXHAUSTED),
+    } <= watched
+    assert {alarm["Statistic"] for alarm in own} == {"Sum"}
+
+
+def test_a_purge_waits_longer_than_a_lease_and_less_than_its_time(prod: Synthesised) -> None:
+    settings = PurgeSettings.from_environment(variables(prod.functions["purge"]))
+    chat = ChatSettings.from_environment(variables(prod.functions["chat"]))
+    assert chat.lease_seconds < settings.purge_patience_seconds < prod.functions["purge"]["Timeout"]
 
 
 def test_what_summarize_cannot_handle_is_kept(prod: Synthesised) -> None:
