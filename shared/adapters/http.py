@@ -31,6 +31,7 @@ from shared.domain.errors import (
     ModelThrottledError,
     ModelTimeoutError,
     NotFoundError,
+    SourceUnavailableError,
     StoreError,
 )
 from shared.domain.ids import UserId, require_user_id
@@ -82,6 +83,7 @@ STATUS_OF: Final[Mapping[type[EverthreadError], int]] = {
     ModelTimeoutError: 504,
     ModelRefusedError: 502,
     ModelError: 502,
+    SourceUnavailableError: 502,
     EverthreadError: 500,
 }
 """Error class to status; the nearest class in an error's line of descent counts.

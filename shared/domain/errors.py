@@ -32,6 +32,22 @@ class InvalidIdError(InvalidInputError):
     """An identifier (user, thread, run, document) has no legal form."""
 
 
+class NotJsonError(InvalidInputError):
+    """A value would not come back from JSON as it went in.
+
+    Parameters
+    ----------
+    path : str
+        Where in the value, for example ``$.likes[2]``.
+    reason : str
+        What stands there.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be stored as it is: {reason}.")
+        self.path = path
+
+
 class InvalidKeyError(InvalidInputError):
     """A profile key has no legal form."""
 
@@ -152,6 +168,25 @@ class CorruptItemError(EverthreadError):
     code = "CORRUPT_ITEM"
 
 
+class CorruptCheckpointError(CorruptItemError):
+    """A checkpoint cannot be read as it was written: something of it is missing or cannot be understood.
+
+    Parameters
+    ----------
+    thread_id, checkpoint_id : str
+        Which checkpoint.
+    why : str
+        What is wrong; nothing of the content.
+    """
+
+    code = "CORRUPT_CHECKPOINT"
+
+    def __init__(self, thread_id: str, checkpoint_id: str, why: str) -> None:
+        super().__init__(f"Checkpoint {checkpoint_id} of thread {thread_id} cannot be read: {why}")
+        self.thread_id = thread_id
+        self.checkpoint_id = checkpoint_id
+
+
 class ModelError(EverthreadError):
     """The language model gave no usable answer."""
 
@@ -199,7 +234,7 @@ class SourceUnavailableError(EverthreadError):
     retryable = True
 
 
-class MalformedEventError(EverthreadError):
+class MalformedEventError(InvalidInputError):
     """An event or a queued message that no version of the code understands. Redelivery will not help."""
 
     code = "MALFORMED_EVENT"
