@@ -4,11 +4,10 @@ import os
 from datetime import timedelta
 from typing import Final
 
-from shared.adapters.dynamodb.checkpointer import DynamoCheckpoints
-
 from functions.purge.app import handler_of
 from shared.adapters import aws
 from shared.adapters.clock import SystemClock
+from shared.adapters.dynamodb.checkpointer import DynamoCheckpoints
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
