@@ -101,7 +101,7 @@ class Scene:
         return await self.service.after(self.event(turns, thread))
 
     async def entries(self, thread=THREAD):
-        return (await self.summaries.of_thread(USER, thread)).entries
+        return list((await self.summaries.of_thread(USER, thread)).entries)
 
     async def windows(self, thread=THREAD):
         return [(entry.start_message_index, entry.end_message_index) for entry in await self.entries(thread)]
