@@ -146,7 +146,9 @@ class TestValidity:
             result("e"),
             AIMessage("a"),
         ]
-        assert trimmed(loop) == loop
+        kept = trimmed(loop)
+        assert len(kept) == len(loop)
+        assert all(message is original for message, original in zip(kept, loop, strict=True))
 
     def test_a_call_that_was_cut_off_gets_a_result_that_says_so(self) -> None:
         cut = called("c", "d", content="Let me look.")
@@ -219,6 +221,14 @@ class TestValidity:
     def test_a_call_that_broke_off_and_nothing_said_is_nothing(self) -> None:
         broken = AIMessage("", invalid_tool_calls=[{"name": "weather", "args": '{"ci', "id": "c", "error": None}])
         assert trimmed([HumanMessage("q", id="m0"), broken]) == [HumanMessage("q", id="m0")]
+
+    def test_a_broken_call_beside_text_is_dropped_too(self) -> None:
+        # Some adapters send the field on, and then the call has no result.
+        broken = AIMessage("I look.", invalid_tool_calls=[{"name": "f", "args": "{", "id": "c", "error": None}])
+        (_, said) = trimmed([HumanMessage("q", id="m0"), broken])
+        assert isinstance(said, AIMessage)
+        assert (said.content, said.invalid_tool_calls) == ("I look.", [])
+        assert broken.invalid_tool_calls
 
     def test_the_blocks_of_whole_calls_stay(self) -> None:
         message = called("c", content=[{"type": "tool_use", "id": "c", "name": "weather", "input": {}}])
