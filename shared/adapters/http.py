@@ -198,10 +198,13 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
 def describe_validation_error(error: RequestValidationError) -> str:
     """Say where a request does not fit and why, without repeating what it held."""
     problems = cast("list[dict[str, Any]]", error.errors())
-    lines = dict.fromkeys(
-        f"{'.'.join(str(part) for part in problem['loc']) or 'request'}: {problem['msg']}" for problem in problems
-    )
-    return "; ".join(lines)
+    return "; ".join(dict.fromkeys(_line(problem) for problem in problems))
+
+
+def _line(problem: Mapping[str, Any]) -> str:
+    if problem["type"] == "json_invalid":
+        return f"body: The body is no JSON: {problem['ctx']['error']}"
+    return f"{'.'.join(str(part) for part in problem['loc']) or 'request'}: {problem['msg']}"
 
 
 class _UnexpectedErrors:

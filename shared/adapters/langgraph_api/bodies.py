@@ -39,21 +39,21 @@ class Body(BaseModel):
 class ThreadCreate(Body):
     """``POST /threads``."""
 
-    thread_id: str | None = Field(None, description="A UUID; made when there is none.")
-    metadata: Json | None = Field(None, description="Kept with the thread; a 'title' in it names the thread.")
+    thread_id: str | None = Field(default=None, description="A UUID; made when there is none.")
+    metadata: Json | None = Field(default=None, description="Kept with the thread; a 'title' in it names the thread.")
     if_exists: Literal["raise", "do_nothing"] | None = None
 
 
 class ThreadPatch(Body):
     """``PATCH /threads/{thread_id}``."""
 
-    metadata: Json | None = Field(None, description="Merged key by key; a 'title' in it renames the thread.")
+    metadata: Json | None = Field(default=None, description="Merged key by key; a 'title' in it renames the thread.")
 
 
 class ThreadCount(Body):
     """``POST /threads/count``."""
 
-    metadata: Json | None = Field(None, description="Each pair must be in the thread's metadata.")
+    metadata: Json | None = Field(default=None, description="Each pair must be in the thread's metadata.")
     status: Status | None = None
 
 
@@ -63,10 +63,10 @@ class ThreadSearch(ThreadCount):
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 10
     offset: Annotated[int, Field(ge=0)] = 0
     sort_by: SortBy | None = Field(
-        None, description="Default: last_message_at, which state_updated_at is taken for as well."
+        default=None, description="Default: last_message_at, which state_updated_at is taken for as well."
     )
     sort_order: Literal["asc", "desc"] | None = None
-    select: list[ThreadField] | None = Field(None, description="Only these fields of each thread.")
+    select: list[ThreadField] | None = Field(default=None, description="Only these fields of each thread.")
 
 
 class Checkpoint(Body):
@@ -92,10 +92,10 @@ class HistoryQuery(Body):
 
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 10
     before: Annotated[Checkpoint | None, BeforeValidator(_as_checkpoint)] = Field(
-        None, description="Only states before this one: a checkpoint, or its id."
+        default=None, description="Only states before this one: a checkpoint, or its id."
     )
-    checkpoint: Checkpoint | None = Field(None, description="Only the root namespace is supported.")
-    metadata: Json | None = Field(None, description="Each pair must be in the state's metadata.")
+    checkpoint: Checkpoint | None = Field(default=None, description="Only the root namespace is supported.")
+    metadata: Json | None = Field(default=None, description="Each pair must be in the state's metadata.")
 
 
 class SendTo(Body):
@@ -109,18 +109,18 @@ def _in_a_sequence(value: object) -> object:
     return [value] if isinstance(value, str | dict) else value  # pyright: ignore[reportUnknownVariableType]
 
 
-class CommandBody(Body):
-    """What a run goes on with instead of an input."""
-
-    resume: Any = None
-    update: Json | list[tuple[str, Any]] | None = None
-    goto: Annotated[list[str | SendTo] | None, BeforeValidator(_in_a_sequence)] = None
-
-
 class InputBody(Body):
     """What a run is given."""
 
     messages: Annotated[list[Json] | None, BeforeValidator(_in_a_sequence)] = None
+
+
+class CommandBody(Body):
+    """What a run goes on with instead of an input."""
+
+    resume: Any = None
+    update: InputBody | None = None
+    goto: Annotated[list[str | SendTo] | None, BeforeValidator(_in_a_sequence)] = None
 
 
 class ConfigBody(Body):

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from starlette.types import ASGIApp, Message
 
-from shared.adapters.http import where_raised
+from shared.adapters.observability import where_raised
 from shared.adapters.runtime.proxy_event import body_of, is_http, reply_of, scope_of
 from shared.adapters.runtime.response_stream import (
     ResponseHead,

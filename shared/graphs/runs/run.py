@@ -36,6 +36,9 @@ _OWN_MODES: Final = ("values", "updates", "messages", "custom")
 _SEEN_THROUGH: Final = frozenset({"messages", "custom"})
 _INTERRUPT: Final = "__interrupt__"
 
+LEASE_NUMBER: Final = "lease_number"
+"""Where a lease's number stands in ``configurable``, for the checkpointer."""
+
 RECURSION_LIMIT: Final = "RECURSION_LIMIT"
 OUT_OF_TIME: Final = "RUN_TIMEOUT"
 INTERNAL: Final = "INTERNAL"
@@ -189,7 +192,7 @@ class Run:
             memory=self._memory,
             mark=self._mark,
         )
-        configurable = envelope.configurable()
+        configurable = {**envelope.configurable(), **self._fence()}
         if request.checkpoint_id is not None:
             configurable["checkpoint_id"] = request.checkpoint_id
         return {
@@ -199,12 +202,25 @@ class Run:
             "recursion_limit": request.recursion_limit,
         }
 
+    def _fence(self) -> dict[str, int]:
+        """Give what the checkpointer tells a late writer by: the number of the lease."""
+        return {LEASE_NUMBER: self._keeper.lease.number}
+
     def _input(self, known: Sequence[AnyMessage]) -> Any:  # noqa: ANN401 - LangGraph's own
         if self._request.command is not None:
             return _command(self._request.command)
         if not self._request.messages:
             return None
-        return {"messages": [*self._left_behind(known), *self._request.messages]}
+        return {"messages": [*self._left_behind(known), *self._new(known)]}
+
+    def _new(self, known: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Give the messages without answers the thread has: clients that resend them have them in less detail."""
+        there = {message.id for message in known if message.id is not None}
+        return [
+            message
+            for message in self._request.messages
+            if isinstance(message, HumanMessage) or message.id not in there
+        ]
 
     def _left_behind(self, known: Sequence[AnyMessage]) -> list[AnyMessage]:
         """Give what a dead run had taken in and the thread does not have (decision 9b); a branch takes in nothing."""
@@ -303,7 +319,7 @@ class Run:
         if not kept or self._saver.stored is None:
             return
         config: RunnableConfig = {
-            "configurable": {"thread_id": self._request.thread, "userId": self._request.user},
+            "configurable": {"thread_id": self._request.thread, **self._fence()},
             "metadata": {"run_id": self._request.run},
         }
         await self._graph.aupdate_state(config, {"messages": kept}, as_node=self._ports.turn_end)

@@ -1,0 +1,91 @@
+"""The chat function's wiring; the only module of it that does something when imported."""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+
+from functions.chat.app import app_of
+from functions.chat.wiring import Chat
+from shared.adapters import aws
+from shared.adapters.bedrock.chat_models import chat_model
+from shared.adapters.bedrock.model_input import arrangement
+from shared.adapters.clock import SystemClock
+from shared.adapters.dynamodb.checkpointer import checkpointer_for
+from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.summaries import DynamoSummaries
+from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.events import EventBridgeTurnEvents
+from shared.adapters.observability import EmfMetrics, configure_logging, observed
+from shared.adapters.purge_queue import SqsPurgeQueue
+from shared.adapters.routes import TransferMode, find_route
+from shared.adapters.runtime.asgi import AsgiRunner
+from shared.graphs.agent import AgentDeps, AgentModels
+from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
+from shared.graphs.runs.run import RunPorts
+from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.services.manage_threads import ManageThreads
+from shared.services.recall import Recall
+from shared.services.remember import Remember
+from shared.settings import ChatSettings
+
+FUNCTION: Final = "chat"
+
+
+def streams(event: Mapping[str, Any]) -> bool:
+    """Say whether API Gateway expects the reply to an event as a stream."""
+    method = event["httpMethod"]
+    route = find_route(method, event.get("resource") or "") or find_route(method, event["path"])
+    return route is not None and route.mode is TransferMode.STREAM
+
+
+settings = ChatSettings.from_environment(os.environ)
+configure_logging(FUNCTION, settings)
+metrics = EmfMetrics(settings.metrics_namespace, FUNCTION)
+clock = SystemClock()
+dynamodb = aws.client("dynamodb")
+bedrock = aws.client("bedrock-runtime")
+threads = DynamoThreads(dynamodb, settings.memory_table)
+profiles = DynamoProfiles(dynamodb, settings.memory_table)
+recall = Recall(profiles, DynamoSummaries(dynamodb, settings.memory_table), metrics)
+graph = build(
+    AgentDeps(
+        models=AgentModels(
+            chat=chat_model(bedrock, settings.chat_model, max_tokens=settings.model_max_tokens),
+            fast=chat_model(bedrock, settings.fast_model, max_tokens=settings.model_max_tokens),
+            arrange=arrangement(settings.chat_model),
+        ),
+        recall=recall,
+        remember=Remember(profiles, clock, settings.memory_profile_max_bytes),
+        threads=threads,
+        metrics=metrics,
+        settings=settings,
+    )
+)
+runner = GraphRunner(
+    graph,
+    checkpointers=partial(checkpointer_for, dynamodb, settings.checkpoint_table),
+    recall=recall,
+    ports=RunPorts(
+        threads=threads,
+        turn_events=EventBridgeTurnEvents(aws.client("events"), settings.event_bus),
+        clock=clock,
+        metrics=metrics,
+        turn_end=TRIGGER_BACKGROUND_AGENT,
+    ),
+    timing=RunTiming(
+        hold=timedelta(seconds=settings.lease_seconds),
+        renew_every=timedelta(seconds=settings.lease_renew_seconds),
+        wait=timedelta(seconds=settings.enqueue_seconds),
+    ),
+)
+chat = Chat(
+    threads=ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock),
+    runner=runner,
+    clock=clock,
+    heartbeat_seconds=settings.heartbeat_seconds,
+)
+gateway = AsgiRunner(app_of(chat, max_body_bytes=settings.max_body_bytes), streams=streams)
+gateway.start()
+handler = observed(gateway.handle, metrics)

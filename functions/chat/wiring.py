@@ -1,0 +1,62 @@
+"""What the chat API's routes work with, as the composition root put it together."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from fastapi import Depends, Request, Response
+
+from shared.adapters.http import claims_of, event_of, requesting_user
+from shared.adapters.langgraph_api.json_encoding import encode
+from shared.domain.ids import ThreadId, UserId, parse_thread_id
+from shared.domain.profile import AccountOverlay, overlay_from_claims
+from shared.graphs.ids import AGENT
+from shared.graphs.runs.runner import GraphRunner
+from shared.ports import Clock
+from shared.services.manage_threads import ManageThreads
+
+GRAPH_ID: Final = AGENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """Behind the routes.
+
+    Parameters
+    ----------
+    threads : ManageThreads
+        Threads as a whole.
+    runner : GraphRunner
+        Runs, and the reading of states.
+    clock : Clock
+        Tells whether a lease has ended.
+    heartbeat_seconds : float
+        How often a stream shows that it is alive.
+    """
+
+    threads: ManageThreads
+    runner: GraphRunner
+    clock: Clock
+    heartbeat_seconds: float
+
+
+def _chat(request: Request) -> Chat:
+    return request.app.state.chat
+
+
+def _account(request: Request) -> AccountOverlay:
+    return overlay_from_claims(claims_of(event_of(request)))
+
+
+def _thread(thread_id: str) -> ThreadId:
+    return parse_thread_id(thread_id)
+
+
+InChat = Annotated[Chat, Depends(_chat)]
+User = Annotated[UserId, Depends(requesting_user)]
+Account = Annotated[AccountOverlay, Depends(_account)]
+InThread = Annotated[ThreadId, Depends(_thread)]
+
+
+def json_reply(value: object, *, status: int = 200) -> Response:
+    """Give a reply of JSON."""
+    return Response(encode(value), status, media_type="application/json")

@@ -1,0 +1,104 @@
+"""What replies hold, for the OpenAPI document; tests hold the real replies against it."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.adapters.langgraph_api.bodies import Json, Status
+
+
+class Reply(BaseModel):
+    """A JSON object."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErrorReply(Reply):
+    """Every error."""
+
+    detail: str
+
+
+class OkReply(Reply):
+    """The service is there."""
+
+    ok: Literal[True]
+
+
+class InfoReply(Reply):
+    """What this server can do."""
+
+    version: str
+    flags: dict[str, bool]
+
+
+class InterruptReply(Reply):
+    """A question to the user."""
+
+    value: Any
+    id: str | None = None
+    response_schema: Json | None = None
+
+
+class ThreadReply(Reply):
+    """A thread."""
+
+    thread_id: str
+    created_at: datetime
+    updated_at: datetime
+    metadata: Json = Field(description="The client's own, the names of the graph, and the thread's 'title'.")
+    status: Status
+    values: Json | None = Field(description="The beginning of the first message; the state has all of them.")
+    interrupts: dict[str, list[InterruptReply]] = Field(description="Empty: the state has them.")
+
+
+class SomeOfAThreadReply(Reply):
+    """The fields of a thread that were asked for; by default all."""
+
+    thread_id: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    metadata: Json | None = None
+    status: Status | None = None
+    values: Json | None = None
+    interrupts: dict[str, list[InterruptReply]] | None = None
+
+
+class PlaceReply(Reply):
+    """A place in a thread's history."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str | None
+
+
+class TaskReply(Reply):
+    """A step that is open, or failed."""
+
+    id: str
+    name: str
+    path: list[Any]
+    error: str | None
+    interrupts: list[InterruptReply]
+    checkpoint: PlaceReply | None
+    state: "StateReply | None"
+    result: Json | None
+
+
+class StateReply(Reply):
+    """A state of a thread."""
+
+    values: Json
+    next: list[str]
+    tasks: list[TaskReply]
+    interrupts: list[InterruptReply]
+    metadata: Json
+    created_at: datetime | None
+    checkpoint: PlaceReply
+    checkpoint_id: str | None
+    parent_checkpoint: PlaceReply | None
+    parent_checkpoint_id: str | None
+
+
+CountReply = Annotated[int, Field(ge=0)]

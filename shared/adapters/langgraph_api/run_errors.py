@@ -1,0 +1,29 @@
+"""What a client is told of a run that failed after its reply had begun."""
+
+from typing import Final
+
+_ELSE: Final = "Something went wrong on our side. Your message is kept."
+
+_MESSAGES: Final = {
+    "MODEL_THROTTLED": "The model is busy at the moment. Your message is kept; try again in a while.",
+    "MODEL_TIMEOUT": "The model did not answer in time. Your message is kept; try again.",
+    "MODEL_REFUSED": "The model does not take this request.",
+    "MODEL_ERROR": "The model gave no usable answer. Your message is kept; try again.",
+    "STORE_UNAVAILABLE": "The thread cannot be read or stored at the moment; try again in a while.",
+    "LEASE_LOST": "Another run has taken this thread over.",
+    "RECURSION_LIMIT": "The run took more steps than it may.",
+    "RUN_TIMEOUT": "The run took longer than it may. What there is of the answer is kept.",
+    "BAD_REQUEST": "The run cannot go on with this.",
+    "ITEM_TOO_LARGE": "The thread holds something that is too large to be stored.",
+}
+
+
+def error_data(code: str) -> dict[str, str]:
+    """Give an ``error`` event's data.
+
+    Parameters
+    ----------
+    code : str
+        What a client may switch on.
+    """
+    return {"error": code, "message": _MESSAGES.get(code, _ELSE)}
