@@ -9,19 +9,19 @@ from typing import Any, Final, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
-from shared.graphs.ids import AGENT, BACKGROUND_AGENT, KB_AGENT
+from shared.graphs.ids import AGENT, BACKGROUND_AGENT
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
-Builder = Callable[[Any], AnyGraph]
-"""Takes what the graph is built from, a type of its own package, and gives the graph without checkpointer and store."""
+Builder = Callable[..., AnyGraph]
+"""Takes what its graph is built from and gives the graph, without checkpointer and store."""
 
-PACKAGES: Final[Mapping[str, str]] = {
-    AGENT: "shared.graphs.agent",
-    BACKGROUND_AGENT: "shared.graphs.background",
-    KB_AGENT: "shared.graphs.knowledge",
+# The ingestion graph joins with its pipeline.
+BUILDERS: Final[Mapping[str, str]] = {
+    AGENT: "shared.graphs.agent.topology:build",
+    BACKGROUND_AGENT: "shared.graphs.background.graph:build",
 }
-"""The package of each graph; it has a function ``build``."""
+"""Where each graph's builder is: module and name."""
 
 
 def builder(graph_id: str) -> Builder:
@@ -30,11 +30,12 @@ def builder(graph_id: str) -> Builder:
     Parameters
     ----------
     graph_id : str
-        One of ``shared.graphs.ids.GRAPH_IDS``.
+        One of those in ``BUILDERS``.
 
     Raises
     ------
     KeyError
         When there is no such graph.
     """
-    return cast("Builder", import_module(PACKAGES[graph_id]).build)
+    module, _, name = BUILDERS[graph_id].partition(":")
+    return cast("Builder", getattr(import_module(module), name))

@@ -26,9 +26,8 @@ class LookupInput(BaseModel):
     """What the model fills in."""
 
     refs: str | list[str] = Field(description='For example "#3", "#3-#5" or ["#2", "#7"].')
-    include_tool_messages: bool = Field(
-        default=False, alias="includeToolMessages", description="Whether tool calls and results are wanted."
-    )
+    # The name is the tool's contract, and the schema a model is shown knows no aliases.
+    includeToolMessages: bool = Field(default=False, description="Whether tool calls and results are wanted.")  # noqa: N815
 
 
 def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> BaseTool:
@@ -44,7 +43,9 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
 
     @tool(LOOKUP_TOOL, description=DESCRIPTION, args_schema=LookupInput)
     async def lookup_thread_messages(
-        refs: str | list[str], include_tool_messages: bool, runtime: ToolRuntime[None, AgentState]
+        refs: str | list[str],
+        includeToolMessages: bool,  # noqa: N803 - as above
+        runtime: ToolRuntime[None, AgentState],
     ) -> str:
         envelope = Envelope.of(runtime.config)
         if envelope.user is None or envelope.thread is None:
@@ -52,7 +53,7 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
         else:
             recalled = await envelope.recalling(recall).get()
             answer = lookup_turns.find(
-                runtime.state["messages"], recalled.passes, refs, include_tool_messages=include_tool_messages
+                runtime.state["messages"], recalled.passes, refs, include_tool_messages=includeToolMessages
             )
         return json.dumps(answer, ensure_ascii=False, default=str)
 
