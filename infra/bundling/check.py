@@ -79,7 +79,7 @@ def _import(folder: Path, function: str, target: Target) -> float:
     done = subprocess.run(
         [
             target.interpreter,
-            *("-I", "-S", "-B", "-W", "error"),
+            *("-I", "-S", "-B"),
             *("-c", _IMPORT, folder, f"functions.{function}.handler", json.dumps(_environment(function))),
         ],
         env={},
