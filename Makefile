@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export CDK_DISABLE_CLI_TELEMETRY := true
 
 .DEFAULT_GOAL := help
-.PHONY: help setup local local-reset test check lint types infra bundle openapi openapi-check bench deploy destroy \
+.PHONY: help setup local local-reset test check lint types infra bundle openapi openapi-check bench bootstrap deploy destroy \
 	format lock clean
 
 help: ## what can be made
@@ -54,15 +54,21 @@ bundle: setup ## the functions' code as it is uploaded, in build/lambda
 	python -m infra.bundling
 
 openapi: $(SYNCED) ## docs/api, from the apps
-	python -m docs.api
+	python -m functions.chat.openapi
+	python -m functions.memory_api.openapi
 
-openapi-check: $(SYNCED)
-	python -m docs.api --check
+# What is committed is what the apps say.
+openapi-check: openapi
+	git diff --exit-code -- docs/api
 
 bench: setup ## what docs/performance.md reports
-	python -m bench
+	@set -e; for script in bench/[a-z]*.py; do python -m bench.$$(basename $$script .py); done
+
+bootstrap: setup ## once an account and region, before the first deployment
+	cdk bootstrap -c bundles=none
 
 deploy: setup ## the stacks, to the AWS account that the environment names
+	@mkdir -p build
 	cdk deploy --all -c stage=$(STAGE) --outputs-file build/outputs-$(STAGE).json $(CDK_FLAGS)
 
 destroy: setup ## the stacks again; what stays is in the README
