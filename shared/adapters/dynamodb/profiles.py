@@ -11,6 +11,7 @@ from shared.adapters.dynamodb.schema import (
     ORIGINS,
     TOMBSTONES,
     TTL,
+    TTL_SECONDS,
     UPDATED_AT,
     VALUE,
     VERSION,
@@ -83,7 +84,7 @@ class DynamoProfiles:
                         f"#{CREATED_AT} = if_not_exists(#{CREATED_AT}, :at)",
                         f"#{UPDATED_AT} = :at",
                     ),
-                    removes=(TTL,),
+                    removes=(TTL, TTL_SECONDS),
                     condition=first if profile.version == 1 else f"#{VERSION} = :replaced",
                     values={
                         "value": compact_json(profile.doc),

@@ -5,7 +5,7 @@ The adapters of the memory table share this module. It knows DynamoDB and nothin
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -135,7 +135,7 @@ class Rows:
         attributes: Sequence[str] = (),
         page_size: int | None = None,
         expired: bool = False,
-    ) -> AsyncIterator[list[StoredItem]]:
+    ) -> AsyncGenerator[list[StoredItem]]:
         """Read the items whose sort key starts with ``prefix``, in order, page by page.
 
         An empty prefix means every store item of the partition, and no row of our own. ``expired`` gives expired
@@ -152,7 +152,7 @@ class Rows:
 
     async def index_pages(
         self, index: str, partition: str, *, descending: bool, page_size: int | None = None
-    ) -> AsyncIterator[list[StoredItem]]:
+    ) -> AsyncGenerator[list[StoredItem]]:
         """Read what a local index holds of a partition, in the index's order, page by page."""
         request = {
             "IndexName": index,
@@ -172,7 +172,7 @@ class Rows:
         }
         return sum([reply["Count"] async for reply in self._replies(self._client.query, request)])
 
-    async def scan(self, *, attributes: Sequence[str] = ()) -> AsyncIterator[list[StoredItem]]:
+    async def scan(self, *, attributes: Sequence[str] = ()) -> AsyncGenerator[list[StoredItem]]:
         """Read the whole table, page by page. No request of a user comes here."""
         request = expressions({}, ProjectionExpression=projection(attributes))
         async for reply in self._replies(self._client.scan, request):
@@ -258,7 +258,7 @@ class Rows:
         now = self._clock.now()
         return [item for item in map(StoredItem, items) if not item.expired(now)]
 
-    async def _replies(self, call: Callable[..., Any], request: Mapping[str, Any]) -> AsyncIterator[Mapping[str, Any]]:
+    async def _replies(self, call: Callable[..., Any], request: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any]]:
         following: dict[str, Any] = {}
         while True:
             reply = await self._send(call, ConsistentRead=True, **request, **following)

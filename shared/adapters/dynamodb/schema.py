@@ -36,6 +36,9 @@ LAST_MESSAGE_INDEX: Final = "by_last_message"
 Local, because a list must show a created thread and hide a deleted one at once, which needs consistent reads."""
 LAST_MESSAGE_AT: Final = "last_message_at"
 
+TTL_SECONDS: Final = "ttl_seconds"
+"""How long a store item lives after it was last read or written; moves ``ttl`` on."""
+
 # The profile's item, beside its value.
 VERSION: Final = "version"
 TOMBSTONES: Final = "tombstones"

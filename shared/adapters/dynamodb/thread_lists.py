@@ -1,6 +1,7 @@
 """Lists of a user's threads, read from the index of last messages."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,10 +19,11 @@ async def search_threads(rows: Rows, user: UserId, query: ThreadQuery, now: date
     indexed = query.sort_by == "last_message_at"
     # Without a filter the index gives exactly the page.
     page_size = max(end, 1) if indexed and not _filters(query) else None
-    async for page in _listed(rows, user, descending=query.descending, page_size=page_size):
-        fitting += [row for row in page if query.fits(row, now)]
-        if indexed and len(fitting) >= end:
-            break
+    async with aclosing(_listed(rows, user, descending=query.descending, page_size=page_size)) as pages:
+        async for page in pages:
+            fitting += [row for row in page if query.fits(row, now)]
+            if indexed and len(fitting) >= end:
+                break
     ordered = fitting if indexed else query.in_order(fitting, now)
     return ordered[query.offset : end]
 
@@ -39,7 +41,7 @@ def _filters(query: ThreadQuery) -> bool:
 
 async def _listed(
     rows: Rows, user: UserId, *, descending: bool = True, page_size: int | None = None
-) -> AsyncIterator[list[ThreadRow]]:
+) -> AsyncGenerator[list[ThreadRow]]:
     pages = rows.index_pages(LAST_MESSAGE_INDEX, encode_part(user), descending=descending, page_size=page_size)
     async for page in pages:
         # Whether a busy thread's run is still alive is not in the index, or each renewal would cost a second write.
