@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -69,6 +69,7 @@ async def start_group(
 
     On Linux the kernel ends the child when this process dies, however it dies.
     """
+    death_signal = _death_signal() if sys.platform == "linux" else None
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
@@ -77,10 +78,12 @@ async def start_group(
         stdout=log,
         stderr=log,
         start_new_session=True,
-        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        preexec_fn=death_signal,
     )
     return ProcessGroup(process)
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+def _death_signal() -> Callable[[], None]:
+    """Give what the child does before its program begins; the library is loaded here, not between fork and exec."""
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

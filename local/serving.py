@@ -9,14 +9,8 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from local.faults import PortTakenFault
 from local.loopback import is_taken
-
-
-class PortTakenError(RuntimeError):
-    """Somebody else listens on the port."""
-
-    def __init__(self, port: int, setting: str) -> None:
-        super().__init__(f"Port {port} is taken. Stop what listens there, or choose another one with {setting}.")
 
 
 class _Server(uvicorn.Server):
@@ -31,18 +25,18 @@ def listen(port: int, setting: str) -> socket.socket:
 
     Raises
     ------
-    PortTakenError
+    PortTakenFault
         When the port is taken; ``setting`` names the variable that chooses another.
     """
     if port and is_taken(port):
-        raise PortTakenError(port, setting)
+        raise PortTakenFault(port, setting)
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind(("127.0.0.1", port))
     except OSError as error:
         opened.close()
-        raise PortTakenError(port, setting) from error
+        raise PortTakenFault(port, setting) from error
     opened.listen(128)
     return opened
 

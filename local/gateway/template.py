@@ -80,7 +80,8 @@ class ApiTemplate:
     def match(self, method: str, path: str) -> tuple[StreamRoute, dict[str, str]] | None:
         """Find the streaming route of a request, with its path parameters decoded; ``None`` when none streams.
 
-        ``path`` is the request's own, still encoded, so that an encoded slash stays within its segment. A route without parameters is preferred, as API Gateway prefers it.
+        ``path`` is the request's own, still encoded, so that an encoded slash stays within its segment. A route
+        without parameters is preferred, as API Gateway prefers it.
         """
         found = [
             (route, {name: unquote(value) for name, value in matched.groupdict().items()})
