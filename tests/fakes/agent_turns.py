@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
+from shared.adapters.bedrock.model_input import Arrange, plain
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.profile import AccountOverlay
 from shared.domain.threads import ThreadRow
@@ -52,8 +53,9 @@ def chat_settings(**changes: Any) -> ChatSettings:
 class Turns:
     """The product without HTTP: the agent graph, its ports, and a checkpointer."""
 
-    chat: ScriptedChatModel = field(default_factory=ScriptedChatModel)
-    fast: ScriptedChatModel = field(default_factory=ScriptedChatModel)
+    chat: Any = field(default_factory=ScriptedChatModel)
+    fast: Any = field(default_factory=ScriptedChatModel)
+    arrange: Arrange = plain
     settings: ChatSettings = field(default_factory=lambda: chat_settings(agents=("chat",)))
     transport: httpx.AsyncBaseTransport | None = None
     profiles: InMemoryProfiles = field(default_factory=InMemoryProfiles)
@@ -68,7 +70,7 @@ class Turns:
         self.recall = Recall(self.profiles, self.summaries, self.metrics, limit_seconds=self.recall_seconds)
         remember = Remember(self.profiles, self.clock, self.settings.memory_profile_max_bytes, pause=at_once)
         self.deps = AgentDeps(
-            models=AgentModels(chat=self.chat, fast=self.fast),
+            models=AgentModels(chat=self.chat, fast=self.fast, arrange=self.arrange),
             recall=self.recall,
             remember=remember,
             threads=self.threads,

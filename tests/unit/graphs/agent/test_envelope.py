@@ -1,7 +1,9 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import shared.graphs.agent
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.profile import AccountOverlay
 from shared.graphs.agent.envelope import Envelope, TurnMark
@@ -60,3 +62,12 @@ def test_putting_it_into_a_configuration_keeps_the_rest() -> None:
     config = Envelope(user=UserId("u")).into({"tags": ["t"], "configurable": {"checkpoint_id": "c"}})
 
     assert config == {"tags": ["t"], "configurable": {"checkpoint_id": "c", "userId": "u", "account": AccountOverlay()}}
+
+
+def test_nobody_else_reads_the_configuration() -> None:
+    """ID05: a node that looked for itself could take a client's word for who the user is."""
+    package = Path(shared.graphs.agent.__file__).parent
+
+    readers = {path.name for path in package.rglob("*.py") if 'configurable"' in path.read_text()}
+
+    assert readers == {"envelope.py"}
