@@ -23,7 +23,6 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import Ama
 from shared.domain.errors import EverthreadError
 from shared.settings import FunctionSettings
 
-
 OWN_PACKAGES: Final = ("shared", "functions")
 """Whose log records are written as they are."""
 
