@@ -87,9 +87,10 @@ clean: ## what the build made, not the environment
 $(BIN)/uv:
 	requirements/environment $(VENV)
 
+# --python: UV_PYTHON would have uv install into the Python it names, not into the environment made from it.
 $(SYNCED): requirements/dev.txt pyproject.toml | $(BIN)/uv
-	uv pip sync --quiet requirements/dev.txt
-	uv pip install --quiet --no-deps --editable .
+	uv pip sync --quiet --python $(VENV) requirements/dev.txt
+	uv pip install --quiet --python $(VENV) --no-deps --editable .
 	@touch $@
 
 $(NODE): $(SYNCED)

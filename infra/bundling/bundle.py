@@ -115,7 +115,8 @@ def _layer(requirements: Path, layer_hash: str, target: Target) -> Path:
             [
                 *(find_uv(), "pip", "install", "--quiet", "--target", new, "--requirements", requirements),
                 *("--require-hashes", "--only-binary", ":all:", "--no-deps"),
-                *("--python-version", target.python_version, *where),
+                # Said twice: UV_PYTHON in somebody's environment would choose another.
+                *("--python", target.interpreter or sys.executable, "--python-version", target.python_version, *where),
             ],
             check=True,
         )
