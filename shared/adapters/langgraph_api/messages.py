@@ -197,6 +197,8 @@ def _message(given: dict[str, Any], where: str, new_id: Callable[[], str]) -> An
     try:
         return kind.model_validate(given).message(new_id)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join([where, *(str(part) for part in problem["loc"])])
-        raise InvalidInputError(f"{place}: {problem['msg']}") from None
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        # Content fails both as a text and as a list of parts; the last of the problems furthest in is the one meant.
+        problem = max(reversed(problems), key=lambda each: len(each["loc"]))
+        fields = [str(part) for part in problem["loc"] if isinstance(part, int) or part.isidentifier()]
+        raise InvalidInputError(f"{'.'.join([where, *fields])}: {problem['msg']}") from None

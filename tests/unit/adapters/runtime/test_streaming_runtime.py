@@ -1,42 +1,14 @@
 """The real bootstrap as a child process, against the Runtime API on loopback."""
 
-import asyncio
 import base64
 import json
-from typing import Self
 
 import pytest
 
+from tests.fakes.gate import Gate
 from tests.fakes.runtime_api import RuntimeApi, lambda_environment, rest_event
 
 HANDLER = "tests.fakes.streaming_app.handler"
-
-
-class Gate:
-    """Where the function under test reports, and waits until the test lets it go on."""
-
-    def __init__(self) -> None:
-        self._reports: asyncio.Queue[tuple[str, asyncio.StreamWriter]] = asyncio.Queue()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port: int = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._reports.put(((await reader.readline()).decode().strip(), writer))
-
-    async def next(self) -> str:
-        report, self._writer = await self._reports.get()
-        return report
-
-    async def let_go(self) -> None:
-        self._writer.write(b"\n")
-        await self._writer.drain()
-        self._writer.close()
 
 
 @pytest.fixture

@@ -1,0 +1,74 @@
+"""The chat API on in-memory ports, reached as a signed-in user reaches it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from langgraph_sdk.client import LangGraphClient
+
+from functions.chat.app import app_of
+from functions.chat.wiring import Chat
+from shared.adapters.http import EVENT_SCOPE_KEY
+from shared.services.manage_threads import ManageThreads
+from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.purge_queue import RecordingPurgeQueue
+from tests.fakes.runs import OTHER, USER, Runs
+
+__all__ = ["OTHER", "USER", "ChatApi", "Event", "events_in"]
+
+
+@dataclass
+class ChatApi:
+    """The app, what is behind it, and clients of it."""
+
+    model: ScriptedChatModel = field(default_factory=ScriptedChatModel)
+    heartbeat_seconds: float = 60
+    max_body_bytes: int = 100_000
+
+    def __post_init__(self) -> None:
+        self.runs = Runs(self.model)
+        self.queue = RecordingPurgeQueue()
+        self.app: FastAPI = app_of(
+            Chat(
+                threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock),
+                runner=self.runs.runner,
+                clock=self.runs.clock,
+                heartbeat_seconds=self.heartbeat_seconds,
+            ),
+            max_body_bytes=self.max_body_bytes,
+        )
+
+    def client(self, user: str | None = USER, **claims: Any) -> httpx.AsyncClient:
+        """A client whose requests API Gateway let through for this user; for nobody with ``None``."""
+        event = {"requestContext": {"authorizer": {"claims": {"sub": user, **claims}} if user else None}}
+
+        async def through_gateway(scope: Any, receive: Any, send: Any) -> None:
+            await self.app({**scope, EVENT_SCOPE_KEY: event}, receive, send)
+
+        return httpx.AsyncClient(transport=httpx.ASGITransport(through_gateway), base_url="http://chat.test")
+
+    def sdk(self, user: str = USER) -> LangGraphClient:
+        """The stock client."""
+        return LangGraphClient(self.client(user))
+
+
+@dataclass
+class Event:
+    """One server-sent event."""
+
+    name: str
+    data: Any
+    id: int
+
+
+def events_in(body: str) -> Sequence[Event]:
+    """Read a stream of server-sent events; comments are left out."""
+    events = []
+    for block in body.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if fields:
+            events.append(Event(fields["event"], json.loads(fields["data"]), int(fields["id"])))
+    return events
