@@ -1,0 +1,165 @@
+"""Bodies of one namespace's checkpoints and chunks: from what was read, else from the cache, else from the table."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from shared.adapters.dynamodb.checkpointer.blobs import BLOB, BODY, pointed_at, read_blobs
+from shared.adapters.dynamodb.checkpointer.cache import Cache
+from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries_of
+from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
+from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, ChunkRecord
+from shared.adapters.dynamodb.checkpointer.table import CheckpointTable, Item, key_of
+from shared.adapters.dynamodb.items import Key
+from shared.domain.errors import CorruptCheckpointError
+
+R = TypeVar("R")
+
+_PEEK: Final = 4
+"""How many chunks are read at a time when older ones are at hand."""
+
+_LONGEST_LINE: Final = 1_000
+"""Far more checkpoints than ever lie between a base and the next."""
+
+
+class Shelf:
+    """What one load has at hand of a namespace.
+
+    Parameters
+    ----------
+    table, cache
+        Where to look.
+    place, namespace
+        Which namespace of which thread.
+    trusting : bool
+        Whether bodies from the cache will do. They were right when they were read; but checkpoints may have been
+        removed, and those after them rewritten, so that old and new ones do not go together.
+    """
+
+    def __init__(
+        self, table: CheckpointTable, cache: Cache, place: Place, namespace: str, *, trusting: bool = True
+    ) -> None:
+        self.place = place
+        self.namespace = namespace
+        self._table = table
+        self._cache = cache
+        self._trusting = trusting
+        self._items: dict[Key, Item] = {}
+        self._records: dict[str, CheckpointRecord] = {}
+        self._chunks: dict[ChunkId, ChunkRecord] = {}
+
+    def put(self, items: Iterable[Item]) -> None:
+        """Take in items as they were read."""
+        for each in items:
+            self._items[key_of(each)] = each
+
+    def record(self, checkpoint: str) -> CheckpointRecord | None:
+        """Give a checkpoint that is at hand."""
+        record = self._records.get(checkpoint)
+        if record is None:
+            body = self._body(self.place.head(self.namespace, checkpoint), checkpoint)
+            if body is not None:
+                record = self._records[checkpoint] = self._read(CheckpointRecord.read, body, checkpoint)
+        return record
+
+    def ancestry(self, checkpoint: str) -> list[tuple[str, CheckpointRecord]]:
+        """Give a checkpoint and those before it down to its base, the base first.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            When one of them is missing.
+        """
+        line: list[tuple[str, CheckpointRecord]] = []
+        at: str | None = checkpoint
+        base: str | None = None
+        while at is not None:
+            record = self.record(at)
+            if record is None and line and base is not None:
+                self._fetch(Span(entries_of(self.namespace, base).first, entries_of(self.namespace, at).last))
+                record = self.record(at)
+            if record is None:
+                raise self.corrupt(checkpoint, f"its ancestor {at} is missing.")
+            line.append((at, record))
+            base = record.base
+            at = record.parent if base is not None else None
+            if len(line) > _LONGEST_LINE:
+                raise self.corrupt(checkpoint, "its ancestors lead nowhere.")
+        return line[::-1]
+
+    def chunks_of(self, pieces: Sequence[Slice], needed_by: str) -> bool:
+        """Get the chunks of slices at hand; give whether all are there."""
+        missing = [self._first_missing(each, needed_by) for each in pieces]
+        gaps = [(each.first, gap) for each, gap in zip(pieces, missing, strict=True) if gap is not None]
+        if not gaps:
+            return True
+        low, high = min(first for first, _ in gaps), max(gap for _, gap in gaps)
+        span = chunks(self.namespace, low.checkpoint, high.checkpoint)
+        # Older chunks at hand mean that only the newest are new to this process; a page that is read backwards will
+        # soon meet what it knows. Otherwise the whole range is read at once.
+        known = self._trusting and all(self._chunk(first, needed_by) is not None for first, _ in gaps)
+        for page in self._table.pages(self.place.partition, span, newest_first=known, limit=_PEEK if known else None):
+            self.put(page)
+            if known and all(self._first_missing(each, needed_by) is None for each in pieces):
+                return True
+        return all(self._first_missing(each, needed_by) is None for each in pieces)
+
+    def chunk(self, name: ChunkId, needed_by: str) -> ChunkRecord:
+        """Give a chunk that must be there.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            When it is missing.
+        """
+        chunk = self._chunk(name, needed_by)
+        if chunk is None:
+            raise self.corrupt(needed_by, f"chunk {name.number} of {name.checkpoint} is missing.")
+        return chunk
+
+    def corrupt(self, checkpoint: str, why: str) -> CorruptCheckpointError:
+        """Give the error that names a checkpoint of this thread."""
+        return CorruptCheckpointError(self.place.thread, checkpoint, why)
+
+    def _first_missing(self, piece: Slice, needed_by: str) -> ChunkId | None:
+        at: ChunkId | None = piece.last
+        while at is not None:
+            chunk = self._chunk(at, needed_by)
+            if chunk is None:
+                return at
+            at = None if at == piece.first else chunk.before
+        return None
+
+    def _chunk(self, name: ChunkId, needed_by: str) -> ChunkRecord | None:
+        chunk = self._chunks.get(name)
+        if chunk is None:
+            body = self._body(self.place.chunk(self.namespace, *name), name.checkpoint)
+            if body is not None:
+                chunk = self._chunks[name] = self._read(ChunkRecord.read, body, needed_by)
+        return chunk
+
+    def _body(self, key: Key, checkpoint: str) -> bytes | None:
+        stored = self._items.get(key)
+        if stored is None:
+            return self._cache.bodies.get((self._table.name, key)) if self._trusting else None
+        if BODY in stored:
+            body = bytes(stored[BODY]["B"])
+        elif BLOB in stored:
+            ref = pointed_at(stored, checkpoint)
+            found = read_blobs(self._table, self.place, self.namespace, [ref])
+            if ref not in found:
+                raise self.corrupt(checkpoint, "a part of it is missing.")
+            body = found[ref]
+        else:
+            raise self.corrupt(checkpoint, "its item has no body.")
+        self._cache.bodies.keep((self._table.name, key), body, len(body))
+        return body
+
+    def _fetch(self, span: Span) -> None:
+        for page in self._table.pages(self.place.partition, span, newest_first=True):
+            self.put(page)
+
+    def _read(self, read: Callable[[bytes], R], body: bytes, checkpoint: str) -> R:
+        try:
+            return read(body)
+        except ValueError as error:
+            raise self.corrupt(checkpoint, "a body cannot be understood.") from error

@@ -1,0 +1,235 @@
+"""Writes checkpoints and pending writes, each beside a look at the thread's guard."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from shared.adapters.dynamodb.checkpointer.assembly import blob_content
+from shared.adapters.dynamodb.checkpointer.blobs import blob_items, parts_of, with_body
+from shared.adapters.dynamodb.checkpointer.cache import Cache
+from shared.adapters.dynamodb.checkpointer.composing import Draft, compose
+from shared.adapters.dynamodb.checkpointer.footprint import Footprint
+from shared.adapters.dynamodb.checkpointer.guard import Guard
+from shared.adapters.dynamodb.checkpointer.keys import ROOT, Place
+from shared.adapters.dynamodb.checkpointer.pending import INLINE_BYTES, PageUpdate, index_of, page_updates
+from shared.adapters.dynamodb.checkpointer.reader import Loaded, Reader
+from shared.adapters.dynamodb.checkpointer.records import BlobRef, WriteRecord
+from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, beside, item, key_of
+from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Whole
+from shared.adapters.dynamodb.items import Key
+from shared.adapters.dynamodb.schema import TTL
+from shared.domain.errors import ConflictError
+
+# A purge needs four requests, one after the other, so it does not fit between two answers that come this close.
+_CLOSE_SECONDS: Final = 0.02
+
+
+class Writer:
+    """Writes one table.
+
+    Parameters
+    ----------
+    table : CheckpointTable
+        Where the checkpoints are.
+    cache : Cache
+        What the process keeps.
+    reader : Reader
+        Loads a parent that the process does not know.
+    keep_for : timedelta, optional
+        How long what is written is kept.
+    """
+
+    def __init__(
+        self, table: CheckpointTable, cache: Cache, reader: Reader, *, keep_for: timedelta | None = None
+    ) -> None:
+        self._table = table
+        self._cache = cache
+        self._reader = reader
+        self._guard = Guard(table)
+        self._keep_for = keep_for
+
+    def put(
+        self,
+        place: Place,
+        namespace: str,
+        draft: Draft,
+        serde: SerializerProtocol,
+        *,
+        lease: int | None,
+        run: str | None,
+    ) -> None:
+        """Write a checkpoint.
+
+        Everything that something else refers to is there before it. The checkpoint itself and the move of the guard's
+        head go side by side: the first without the second is never met by a reader, and the second without the first
+        leaves the checkpoint before as the newest.
+
+        Raises
+        ------
+        LeaseLostError
+            When the thread is deleted, or a run with a higher lease number has written.
+        """
+        parent = self._parent(place, namespace, draft.parent)
+        composed = compose(draft, parent, lambda: self._parent_values(place, namespace, draft.parent or ""), serde)
+        expires = self._expiry()
+        bodies = {place.chunk(namespace, *name): chunk.body() for name, chunk in composed.chunks.items()}
+        bodies[place.head(namespace, draft.checkpoint)] = composed.record.body()
+        first: list[Item] = []
+        for ref, content in composed.blobs.items():
+            first += blob_items(place, namespace, ref, content, expires)
+        written: list[Item] = []
+        if run is not None:
+            written.append(item(place.run_entry(run, namespace, draft.checkpoint), {}, expires))
+        for key, body in bodies.items():
+            stored, parts = with_body(place, namespace, draft.checkpoint, key, body, expires)
+            written.append(stored)
+            first += parts
+        if run is not None:
+            written[-1][RUN] = {"S": run}
+
+        self._table.write(first)
+        self._guarded(
+            lambda: self._table.write(written),
+            (lambda: self._guard.move_head(place, draft.checkpoint, lease, expires))
+            if namespace == ROOT
+            else (lambda: self._admit(place, lease)),
+            lambda: self._guard.check(place, lease),
+            lambda: self._table.write(deletes=[key_of(each) for each in (*written, *first)]),
+        )
+        self._remember(place, namespace, composed.footprint, bodies, lease)
+
+    def put_writes(
+        self,
+        place: Place,
+        namespace: str,
+        checkpoint: str,
+        writes: Sequence[tuple[str, Packed]],
+        *,
+        task: str,
+        task_path: str,
+        lease: int | None,
+    ) -> None:
+        """Write what a task left with a checkpoint. Raises as :meth:`put` does."""
+        expires = self._expiry()
+        parts: list[Item] = []
+        records: dict[int, WriteRecord] = {}
+        for position, (channel, packed) in enumerate(writes):
+            index = index_of(channel, position)
+            value: Packed | BlobRef = packed
+            if len(packed[1]) > INLINE_BYTES:
+                content = blob_content(packed)
+                value = BlobRef(checkpoint, f"{task}/{index}", parts_of(content))
+                parts += blob_items(place, namespace, value, content, expires)
+            records[index] = WriteRecord(channel, task_path, value)
+        updates = list(page_updates(place, namespace, checkpoint, task, records))
+        replaced: list[tuple[PageUpdate, Item]] = []
+
+        def write() -> None:
+            replaced.extend((each, self._update(each, expires)) for each in updates)
+
+        self._table.write(parts)
+        self._guarded(
+            write,
+            lambda: self._admit(place, lease),
+            lambda: self._guard.check(place, lease),
+            lambda: self._take_back(replaced, parts),
+        )
+        if lease is not None:
+            self._cache.leases.keep((self._table.name, place.partition), lease, 0)
+
+    def _guarded(
+        self,
+        write: Callable[[], None],
+        admit: Callable[[], None],
+        check: Callable[[], None],
+        take_back: Callable[[], None],
+    ) -> None:
+        """Write beside the guard's answer, and take back what was written when it says no."""
+        answered_at = 0.0
+
+        def admitted() -> None:
+            nonlocal answered_at
+            admit()
+            answered_at = time.monotonic()
+
+        written = beside(write)
+        try:
+            admitted()
+        except ConflictError:
+            written.result()
+            take_back()
+            raise
+        except BaseException:
+            written.exception()
+            raise
+        written.result()
+        if time.monotonic() - answered_at > _CLOSE_SECONDS:
+            # The thread may have been deleted, and swept, between the guard's answer and the write's arrival.
+            try:
+                check()
+            except ConflictError:
+                take_back()
+                raise
+
+    def _admit(self, place: Place, lease: int | None) -> None:
+        if lease is None or self._cache.leases.get((self._table.name, place.partition)) == lease:
+            self._guard.check(place, lease)
+        else:
+            self._guard.register(place, lease)
+
+    def _update(self, update: PageUpdate, expires: int | None) -> Item:
+        expression, names, values = update.expression, dict(update.names), dict[str, Any](update.values)
+        if expires is not None:
+            expression += ", #ttl = :ttl"
+            names["#ttl"] = TTL
+            values[":ttl"] = {"N": str(expires)}
+        return self._table.update(update.key, expression=expression, names=names, values=values, returned="ALL_OLD")
+
+    def _take_back(self, replaced: Iterable[tuple[PageUpdate, Item]], parts: Iterable[Item]) -> None:
+        deletes = [key_of(each) for each in parts]
+        for update, before in replaced:
+            if not before:
+                deletes.append(update.key)
+            elif added := sorted(update.attributes - before.keys()):
+                names = {f"#a{n}": attribute for n, attribute in enumerate(added)}
+                self._table.update(
+                    update.key, expression=f"REMOVE {', '.join(names)} SET #schema = :schema", names=names, values={}
+                )
+        self._table.write(deletes=deletes)
+
+    def _parent(self, place: Place, namespace: str, checkpoint: str | None) -> Footprint | None:
+        if checkpoint is None:
+            return None
+        key = (self._table.name, place.head(namespace, checkpoint))
+        known = self._cache.footprints.get(key)
+        if known is None:
+            loaded = self._reader.exact(place, namespace, checkpoint)
+            return None if loaded is None else self._reader.footprint(place, loaded)
+        return known
+
+    def _parent_values(self, place: Place, namespace: str, checkpoint: str) -> Mapping[str, Listed | Whole]:
+        loaded: Loaded | None = self._reader.exact(place, namespace, checkpoint)
+        if loaded is None:
+            raise ConflictError("The checkpoint that this one follows was removed meanwhile.")
+        kept = {name: Listed(each.elements, each.snapshot) for name, each in loaded.state.lists.items()}
+        return {**kept, **loaded.values}
+
+    def _expiry(self) -> int | None:
+        return None if self._keep_for is None else int((self._table.clock.now() + self._keep_for).timestamp())
+
+    def _remember(
+        self, place: Place, namespace: str, footprint: Footprint, bodies: Mapping[Key, bytes], lease: int | None
+    ) -> None:
+        table = self._table.name
+        for key, body in bodies.items():
+            self._cache.bodies.keep((table, key), body, len(body))
+        self._cache.footprints.keep((table, place.head(namespace, footprint.checkpoint)), footprint, footprint.size)
+        newest = (table, place.partition, namespace)
+        known = self._cache.newest.get(newest)
+        if known is None or known < footprint.checkpoint:
+            self._cache.newest.keep(newest, footprint.checkpoint, len(footprint.checkpoint))
+        if lease is not None:
+            self._cache.leases.keep((table, place.partition), lease, 0)
