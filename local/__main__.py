@@ -1,0 +1,126 @@
+"""``python -m local [--no-chat]`` and ``python -m local reset``: what ``make local`` and ``make local-reset`` run."""
+
+import argparse
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import sys
+from time import monotonic
+
+from rich.console import Console
+
+from local.chat.api import ChatApi
+from local.chat.conversation import Conversation
+from local.chat.lines import lines
+from local.chat.token import FreshToken
+from local.chat.view import View
+from local.cloud.users import local_user
+from local.faults import LocalFault
+from local.layout import Layout
+from local.product import LocalProduct, local_product
+from local.settings import LocalSettings
+
+_MODELS = {
+    "demo": "the demo model: rules, no language model, works offline. MODEL=openai or MODEL=bedrock bring a real one.",
+    "openai": "an OpenAI-compatible server ({openai_model} at {openai_base_url})",
+    "bedrock": "Amazon Bedrock, with your AWS credentials; it costs money",
+    "scripted": "scripted replies, for tests",
+}
+
+
+def main() -> int:
+    """Run what was asked for; give the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m local", description="The whole product on this machine.")
+    parser.add_argument("command", nargs="?", choices=["run", "reset"], default="run")
+    parser.add_argument("--no-chat", action="store_true", help="serve until interrupted, for other clients")
+    arguments = parser.parse_args()
+    layout = Layout()
+    if arguments.command == "reset":
+        shutil.rmtree(layout.state, ignore_errors=True)
+        return 0
+    log = Console(stderr=True, highlight=False)
+    try:
+        settings = LocalSettings.from_environment(os.environ)
+        asyncio.run(_until_signalled(_run(settings, layout, log, chat=not arguments.no_chat)))
+    except LocalFault as fault:
+        log.print(fault.explained(), style="red", markup=False)
+        return 1
+    except asyncio.CancelledError:
+        return 130
+    return 0
+
+
+async def _until_signalled(work) -> None:  # noqa: ANN001
+    """Run ``work``; the first signal ends it in order, further ones change nothing: state is being written."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        if not ended:
+            ended = True
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end)
+    await task
+
+
+async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: bool) -> None:
+    layout.prepare()
+    logging.basicConfig(filename=layout.logs / "local.log", level=logging.INFO, force=True)
+    steps = _Steps(log)
+    async with local_product(settings, layout, progress=steps.begin) as product:
+        who = local_user(layout.user)
+        await asyncio.to_thread(product.users.ensure, who)
+        token = FreshToken(product.users, who)
+        first = await token.token()
+        steps.done()
+        _tell(log, settings, product, first)
+        if chat:
+            async with ChatApi.connect(product.url, token) as api:
+                conversation = Conversation(api, View(Console(highlight=False)))
+                await conversation.hold(lines(conversation.commands))
+        else:
+            await asyncio.get_running_loop().create_future()
+        log.print("Stopping …", style="dim")
+
+
+def _tell(log: Console, settings: LocalSettings, product: LocalProduct, token: str) -> None:
+    model = _MODELS[settings.model].format(**settings.model_dump())
+    log.print(f"\nModel: {model}", markup=False)
+    log.print(f"API for other clients (LangGraph SDK, useStream, curl): {product.url}", markup=False)
+    log.print(f"Token, good for an hour: {token}", style="dim", markup=False, soft_wrap=True)
+    log.print("/help tells what the chat can do.\n", markup=False)
+
+
+class _Steps:
+    """Shows which step runs and how long each took."""
+
+    def __init__(self, log: Console) -> None:
+        self._log = log
+        self._name = ""
+        self._began = 0.0
+        self._status = log.status("")
+
+    def begin(self, name: str) -> None:
+        self._end()
+        self._name, self._began = name, monotonic()
+        self._status.update(f"{name} …")
+        self._status.start()
+
+    def done(self) -> None:
+        self._end()
+        self._status.stop()
+
+    def _end(self) -> None:
+        if self._name:
+            self._log.print(f"  {self._name}: {monotonic() - self._began:.1f} s", style="dim")
+            self._name = ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
