@@ -14,6 +14,7 @@ from shared.adapters.bedrock.model_input import arrangement
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
 from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.store import DynamoStore
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.events import EventBridgeTurnEvents
@@ -66,6 +67,7 @@ graph = build(
 runner = GraphRunner(
     graph,
     checkpointers=partial(checkpointer_for, dynamodb, settings.checkpoint_table),
+    store=DynamoStore(dynamodb, settings.memory_table),
     recall=recall,
     ports=RunPorts(
         threads=threads,

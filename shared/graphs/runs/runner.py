@@ -9,6 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
 
 from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
@@ -54,6 +55,8 @@ class GraphRunner:
         Compiled without a checkpointer; each run gets its owner's.
     checkpointers : callable
         Gives them.
+    store : BaseStore, optional
+        LangGraph's store, for nodes that use it.
     recall : Recall
         Reads a turn's memory; the read is begun before the thread is asked for.
     ports : RunPorts
@@ -67,11 +70,12 @@ class GraphRunner:
         graph: Graph,
         *,
         checkpointers: Checkpointers,
+        store: BaseStore | None = None,
         recall: Recall,
         ports: RunPorts,
         timing: RunTiming | None = None,
     ) -> None:
-        self._graph = graph
+        self._graph = graph if store is None else graph.copy(update={"store": store})
         self._checkpointers = checkpointers
         self._recall = recall
         self._ports = ports

@@ -1,0 +1,165 @@
+"""The chat function as Lambda imports it: real adapters over mocked tables, and Bedrock's wire on loopback."""
+
+import importlib
+import json
+import logging
+import sys
+import uuid
+from pathlib import Path
+
+import boto3
+import pytest
+
+from shared.adapters import aws
+from shared.adapters.observability import OWN_PACKAGES
+from shared.settings import ChatSettings
+from tests.fakes.chat_api import events_in
+from tests.fakes.converse_wire import Answer, Refuse, converse_wire
+from tests.fakes.dynamodb import mocked_dynamodb, tapped
+
+RUN = json.loads((Path(__file__).parents[2] / "events" / "run_stream_request.json").read_text(encoding="utf-8"))
+USER = RUN["requestContext"]["authorizer"]["claims"]["sub"]
+SETTINGS = ChatSettings(
+    memory_table="memory",
+    checkpoint_table="checkpoints",
+    event_bus="turns",
+    purge_queue_url="",
+    chat_model="eu.anthropic.claude-sonnet-4-6",
+    fast_model="eu.amazon.nova-lite-v1:0",
+    agents=("chat",),
+)
+
+
+class Deployed:
+    """The function, its events, and what it left behind."""
+
+    def __init__(self, handler, dynamodb, wire, queue_url):
+        self.handler = handler
+        self.dynamodb = dynamodb
+        self.wire = wire
+        self._queue_url = queue_url
+        self._context = type("Context", (), {"aws_request_id": str(uuid.uuid4())})()
+
+    def request(self, method, path, body=None, *, user=USER):
+        event = json.loads(json.dumps(RUN))
+        event["requestContext"]["authorizer"]["claims"]["sub"] = user
+        event |= {
+            "httpMethod": method,
+            "path": path,
+            "resource": path,
+            "body": None if body is None else json.dumps(body),
+        }
+        return self.handler(event, self._context)
+
+    def json(self, *request, **options):
+        return json.loads(self.request(*request, **options)["body"])
+
+    def say(self, thread, text, **options):
+        body = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": text}]}, **options}
+        return events_in(self.request("POST", f"/threads/{thread}/runs/stream", body)["body"])
+
+    def said(self, thread):
+        values = self.json("GET", f"/threads/{thread}/state")["values"]
+        return [message["content"] for message in values.get("messages", [])]
+
+    def purges(self):
+        messages = boto3.client("sqs", region_name="eu-central-1").receive_message(QueueUrl=self._queue_url)
+        return [json.loads(message["Body"]) for message in messages.get("Messages", ())]
+
+
+@pytest.fixture
+def function(monkeypatch):
+    root = logging.getLogger()
+    handlers, levels = root.handlers, [(each, each.level) for each in (root, *map(logging.getLogger, OWN_PACKAGES))]
+    with mocked_dynamodb() as dynamodb, converse_wire() as wire:
+        boto3.client("events", region_name="eu-central-1").create_event_bus(Name="turns")
+        sqs = boto3.client("sqs", region_name="eu-central-1")
+        queue_url = sqs.create_queue(QueueName="purges")["QueueUrl"]
+        environment = SETTINGS.model_copy(update={"purge_queue_url": queue_url}).environment()
+        for name, value in {
+            **environment,
+            "AWS_DEFAULT_REGION": "eu-central-1",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": wire.url,
+        }.items():
+            monkeypatch.setenv(name, value)
+        aws.client.cache_clear()
+        aws.session.cache_clear()
+        monkeypatch.delitem(sys.modules, "functions.chat.handler", raising=False)
+        module = importlib.import_module("functions.chat.handler")
+        yield Deployed(module.handler, dynamodb, wire, queue_url)
+        module.gateway.close()
+    root.handlers = handlers
+    for logger, level in levels:
+        logger.setLevel(level)
+    aws.client.cache_clear()
+    aws.session.cache_clear()
+
+
+def test_a_chat_from_the_first_word_to_the_last(function):
+    """Stream, memory in a new thread, title, list, history, deletion: on the real adapters and the real graph."""
+    patches = [{"op": "add", "path": "/city", "value": "Turku"}]
+    function.wire.script = [
+        Answer(["Nice to ", "meet you."], calls=[("save_memory", {"patches": patches})]),
+        Answer(["No", "ted."]),
+        Answer(["In Turku."]),
+    ]
+    # Named threads: the model that finds names would take its turn in the script.
+    named = {"metadata": {"title": "Home"}}
+    thread = function.json("POST", "/threads", named)["thread_id"]
+    events = function.say(thread, "I live in Turku", stream_mode=["values", "messages-tuple", "custom"])
+    other = function.json("POST", "/threads", named)["thread_id"]
+    function.say(other, "Where do I live?")
+    listed = function.json("POST", "/threads/search", {})
+    history = function.json("GET", f"/threads/{thread}/history")
+    said = function.said(thread)
+    deleted = function.request("DELETE", f"/threads/{thread}")
+    after = function.request("GET", f"/threads/{thread}/state")
+
+    assert events[-1].data["status"] == "success"
+    tokens = [chunk for event in events if event.name == "messages" for chunk in event.data[0]["content"]]
+    assert "Noted." in "".join(part.get("text", "") for part in tokens if isinstance(part, dict))
+    assert said[0] == "I live in Turku"
+    assert "Noted." in json.dumps(said[-1])
+    assert len(history) == 1
+    assert {each["thread_id"] for each in listed} == {thread, other}
+    assert "Turku" in json.dumps(function.wire.asked[-1].body["system"])
+    assert (deleted["statusCode"], after["statusCode"]) == (204, 404)
+    assert [purge["threadId"] for purge in function.purges()] == [thread]
+
+
+def test_users_do_not_meet(function):
+    """HID-12, AP13."""
+    thread = function.json("POST", "/threads", {})["thread_id"]
+    function.say(thread, "Mine")
+    paths = [("GET", f"/threads/{thread}"), ("GET", f"/threads/{thread}/state"), ("GET", f"/threads/{thread}/history")]
+
+    assert [function.request(*path, user="somebody-else")["statusCode"] for path in paths] == [404, 404, 404]
+    assert function.say(thread, "Still mine")[-1].data["status"] == "success"
+
+
+def test_a_model_that_refuses_leaves_the_question(function):
+    function.wire.script = [Refuse(400, "ValidationException")]
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    events = function.say(thread, "A question")
+    again = function.say(thread, "Another")
+
+    assert (events[-1].name, events[-1].data["error"]) == ("error", "MODEL_REFUSED")
+    assert again[-1].data["status"] == "success"
+    assert function.said(thread)[:2] == ["A question", "Another"]
+
+
+def test_a_turn_costs_few_requests_and_no_more_in_a_long_thread(function):
+    """The counts that bench/turn_cost.py reports must not creep up."""
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    counts = []
+    for number in range(12):
+        with tapped(aws.client("dynamodb")) as wire:
+            function.say(thread, f"Question {number}")
+        counts.append(wire.counts)
+
+    first, last = counts[1], counts[-1]
+    assert last == first
+    assert last["UpdateItem"] + last["PutItem"] + last["TransactWriteItems"] + last["BatchWriteItem"] <= 4
+    assert last["Query"] + last["GetItem"] + last["BatchGetItem"] <= 4
