@@ -48,7 +48,7 @@ types: $(SYNCED) $(NODE) ## pyright
 
 infra: setup ## the templates: synthesised, checked by cdk-nag and cfn-lint
 	cdk synth --quiet -c stage=$(STAGE) -c bundles=none
-	cfn-lint
+	cfn-lint cdk.out/*.template.json
 
 bundle: setup ## the functions' code as it is uploaded, in build/lambda
 	python -m infra.bundling
