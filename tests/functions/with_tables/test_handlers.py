@@ -65,9 +65,13 @@ def handler_of(monkeypatch, dynamodb):
         for name, value in SETTINGS[function].environment().items():
             monkeypatch.setenv(name, value)
         monkeypatch.delitem(sys.modules, f"functions.{function}.handler", raising=False)
+        # Mangum takes the loop it finds, or makes one that nobody closes.
+        asyncio.set_event_loop(runner.get_loop())
         return importlib.import_module(f"functions.{function}.handler").handler
 
-    yield import_handler
+    with asyncio.Runner() as runner:
+        yield import_handler
+    asyncio.set_event_loop(None)
     root.handlers = handlers
     for logger, level in levels:
         logger.setLevel(level)
@@ -135,11 +139,7 @@ def test_a_turn_end_becomes_a_summary_of_the_checkpointed_messages(handler_of, d
 
 def test_a_profile_is_shown_over_http(handler_of, context):
     request = recorded("rest_api_request.json") | {"httpMethod": "GET", "path": "/api/memory/profile"}
-    with asyncio.Runner() as runner:
-        # Mangum runs requests on the loop it finds.
-        asyncio.set_event_loop(runner.get_loop())
-        reply = handler_of("memory_api")(request, context)
-    asyncio.set_event_loop(None)
+    reply = handler_of("memory_api")(request, context)
     assert reply["statusCode"] == 200
     assert json.loads(reply["body"])["auth"] == {"name": "Lin", "email": "lin@example.com"}
 
