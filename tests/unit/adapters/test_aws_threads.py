@@ -60,14 +60,14 @@ async def test_a_maker_that_fails_is_told() -> None:
 
 
 async def test_a_reader_that_leaves_ends_the_iterator_at_its_next_item() -> None:
-    closed, goes_on = threading.Event(), threading.Event()
+    closed, goes_on, too_far = threading.Event(), threading.Event(), threading.Event()
 
     def items() -> Iterator[int]:
         try:
             yield 1
             goes_on.wait(30)
             yield 2
-            raise AssertionError("nobody wants this")
+            too_far.set()
         finally:
             closed.set()
 
@@ -77,6 +77,7 @@ async def test_a_reader_that_leaves_ends_the_iterator_at_its_next_item() -> None
     goes_on.set()
 
     assert await in_thread(closed.wait, 30)
+    assert not too_far.is_set()
 
 
 async def test_the_loop_goes_on_beside_a_blocking_call() -> None:
