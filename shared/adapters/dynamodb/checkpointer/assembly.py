@@ -72,7 +72,7 @@ class State:
             return Whole(blobs[self.blobs[name]])
         return Whole(self.wholes[name])
 
-    def footprint(self, blobs: Mapping[BlobRef, Packed]) -> Footprint:
+    def footprint(self, blobs: Mapping[BlobRef, Packed], expires: int | None) -> Footprint:
         """Give what must be known to store the next checkpoint."""
         wholes = {name: WholeFootprint(digest(packed)) for name, packed in self.wholes.items()}
         wholes |= {name: WholeFootprint(digest(blobs[ref]), ref) for name, ref in self.blobs.items()}
@@ -90,6 +90,7 @@ class State:
             weight=self.record.weight,
             offered=self.offered,
             since=self.record.since,
+            expires=expires,
         )
 
 

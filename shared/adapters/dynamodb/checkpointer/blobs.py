@@ -26,9 +26,12 @@ def blob_items(place: Place, namespace: str, ref: BlobRef, content: bytes, expir
         yield item(place.blob(namespace, ref.checkpoint, ref.name, part), {BODY: {"B": piece}}, expires)
 
 
-def parts_of(content: bytes) -> int:
-    """Give in how many parts a content is stored."""
-    return max(1, -(-len(content) // PART_BYTES))
+def new_blob(checkpoint: str, content: bytes) -> BlobRef:
+    """Give a content a name that no other has.
+
+    What refers to a blob is written after it and may be written again, so a blob in use is never written over.
+    """
+    return BlobRef(checkpoint, uuid4().hex, max(1, -(-len(content) // PART_BYTES)))
 
 
 def blob_keys(place: Place, namespace: str, ref: BlobRef) -> list[Key]:
@@ -39,14 +42,10 @@ def blob_keys(place: Place, namespace: str, ref: BlobRef) -> list[Key]:
 def with_body(
     place: Place, namespace: str, checkpoint: str, key: Key, body: bytes, expires: int | None
 ) -> tuple[Item, list[Item]]:
-    """Give the item that has a body, and the items that must be there before it.
-
-    A body that needs a blob gets one under a new name each time: an item may be written again, and what it pointed at
-    before must stay whole until then.
-    """
+    """Give the item that has a body, and the items that must be there before it."""
     if len(body) <= PART_BYTES:
         return item(key, {BODY: {"B": body}}, expires), []
-    ref = BlobRef(checkpoint, f"body-{uuid4().hex}", parts_of(body))
+    ref = new_blob(checkpoint, body)
     return item(key, blob_pointer(ref), expires), list(blob_items(place, namespace, ref, body, expires))
 
 

@@ -89,6 +89,8 @@ class Cache:
         """What is known of checkpoints that were loaded or written here."""
         self.newest: ByteLimited[tuple[str, str, str], str] = ByteLimited(_NEWEST_BYTES)
         """The newest checkpoint met so far, by table, partition and namespace."""
+        self.attempts: ByteLimited[tuple[str, Key], bool] = ByteLimited(_NEWEST_BYTES)
+        """Checkpoints that were tried to write here."""
         self.leases: ByteLimited[tuple[str, str], int] = ByteLimited(_NEWEST_BYTES)
         """The lease number that a thread's guard was told from here."""
 

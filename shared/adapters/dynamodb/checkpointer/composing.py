@@ -7,7 +7,7 @@ from typing import Any, Final
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from shared.adapters.dynamodb.checkpointer.assembly import base_parts, blob_content, record_parts
-from shared.adapters.dynamodb.checkpointer.blobs import parts_of
+from shared.adapters.dynamodb.checkpointer.blobs import new_blob
 from shared.adapters.dynamodb.checkpointer.footprint import Footprint, ListFootprint, WholeFootprint
 from shared.adapters.dynamodb.checkpointer.layout import (
     Change,
@@ -127,7 +127,13 @@ ParentValues = Callable[[], Mapping[str, Listed | Whole]]
 """Gives the parent's values, those included that only the next snapshot needs."""
 
 
-def compose(draft: Draft, parent: Footprint | None, parent_values: ParentValues, serde: SerializerProtocol) -> Composed:
+def compose(
+    draft: Draft,
+    parent: Footprint | None,
+    parent_values: ParentValues,
+    serde: SerializerProtocol,
+    expires: int | None = None,
+) -> Composed:
     """Decide what is to be written of a checkpoint.
 
     Parameters
@@ -140,6 +146,8 @@ def compose(draft: Draft, parent: Footprint | None, parent_values: ParentValues,
         Asked only for values that LangGraph did not hand over.
     serde : SerializerProtocol
         Serializes values.
+    expires : int, optional
+        When the checkpoint expires, in epoch seconds.
     """
     present = _present(draft, parent)
     contents = _contents(draft, parent, present, serde)
@@ -184,6 +192,7 @@ def compose(draft: Draft, parent: Footprint | None, parent_values: ParentValues,
             weight=weight,
             offered=bool(offer) or (parent is not None and parent.offered and base != draft.checkpoint),
             since=record.since,
+            expires=expires,
         ),
     )
 
@@ -236,7 +245,7 @@ def _whole(
     if len(packed[1]) <= _WHOLE_INLINE:
         return _Whole(packed, WholeFootprint(name_of_value))
     content = blob_content(packed)
-    ref = BlobRef(draft.checkpoint, f"value{len(blobs)}", parts_of(content))
+    ref = new_blob(draft.checkpoint, content)
     blobs[ref] = content
     return _Whole(packed, WholeFootprint(name_of_value, ref))
 

@@ -61,6 +61,8 @@ class Footprint:
         Whether chunks have been written since the base, and are known to be there.
     since : mapping
         As in the record.
+    expires : int or None
+        When it expires, in epoch seconds.
     """
 
     checkpoint: str
@@ -73,6 +75,7 @@ class Footprint:
     weight: int
     offered: bool = False
     since: Mapping[str, str] = field(default_factory=dict[str, str])
+    expires: int | None = None
 
     @property
     def size(self) -> int:

@@ -161,6 +161,12 @@ def blobs_of(namespace: str, checkpoint: str) -> Span:
     return Span(prefix, prefix + _TOP)
 
 
+def namespace_blobs(namespace: str) -> Span:
+    """Give the range of a namespace's blobs."""
+    prefix = row_prefix(_BLOB, namespace)
+    return Span(prefix, prefix + _TOP)
+
+
 def chunk_name(sort_key: str) -> tuple[str, str, int]:
     """Give namespace, checkpoint and number of a chunk's sort key."""
     (_, namespace, checkpoint), number = decode_key(sort_key[1:])

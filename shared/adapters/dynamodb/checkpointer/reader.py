@@ -49,6 +49,8 @@ class Loaded:
         Task, channel and value of each write left with it, in the order in which they are to be applied.
     blobs : mapping
         The contents of the blobs that channels name.
+    expires : int or None
+        When it expires, in epoch seconds.
     """
 
     namespace: str
@@ -57,6 +59,7 @@ class Loaded:
     values: Mapping[str, Stored]
     writes: Sequence[Write]
     blobs: Mapping[BlobRef, Packed]
+    expires: int | None
 
     @property
     def record(self) -> CheckpointRecord:
@@ -125,7 +128,7 @@ class Reader:
 
     def footprint(self, place: Place, loaded: Loaded) -> Footprint:
         """Keep, and give, what must be known of a checkpoint to store the next one."""
-        footprint = loaded.state.footprint(loaded.blobs)
+        footprint = loaded.state.footprint(loaded.blobs, loaded.expires)
         key = (self._table.name, place.head(loaded.namespace, loaded.checkpoint))
         self._cache.footprints.keep(key, footprint, footprint.size)
         return footprint
@@ -282,6 +285,7 @@ class Reader:
             values=state.values(blobs),
             writes=_resolved(pending, blobs),
             blobs=blobs,
+            expires=shelf.expires(checkpoint),
         )
 
     def _blobs(self, shelf: Shelf, checkpoint: str, refs: Sequence[BlobRef]) -> Mapping[BlobRef, Packed]:

@@ -10,6 +10,7 @@ from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
 from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, ChunkRecord
 from shared.adapters.dynamodb.checkpointer.table import CheckpointTable, Item, key_of
 from shared.adapters.dynamodb.items import Key
+from shared.adapters.dynamodb.schema import TTL
 from shared.domain.errors import CorruptCheckpointError
 
 R = TypeVar("R")
@@ -60,6 +61,11 @@ class Shelf:
             if body is not None:
                 record = self._records[checkpoint] = self._read(CheckpointRecord.read, body, checkpoint)
         return record
+
+    def expires(self, checkpoint: str) -> int | None:
+        """Give when a checkpoint that was read expires, in epoch seconds."""
+        stored = self._items.get(self.place.head(self.namespace, checkpoint), {})
+        return int(stored[TTL]["N"]) if TTL in stored else None
 
     def ancestry(self, checkpoint: str) -> list[tuple[str, CheckpointRecord]]:
         """Give a checkpoint and those before it down to its base, the base first.

@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from shared.adapters.dynamodb.checkpointer.assembly import blob_content
-from shared.adapters.dynamodb.checkpointer.blobs import blob_items, parts_of, with_body
+from shared.adapters.dynamodb.checkpointer.blobs import blob_items, new_blob, with_body
 from shared.adapters.dynamodb.checkpointer.cache import Cache
-from shared.adapters.dynamodb.checkpointer.composing import Draft, compose
+from shared.adapters.dynamodb.checkpointer.composing import Composed, Draft, compose
+from shared.adapters.dynamodb.checkpointer.expiry import Expiry
 from shared.adapters.dynamodb.checkpointer.footprint import Footprint
 from shared.adapters.dynamodb.checkpointer.guard import Guard
 from shared.adapters.dynamodb.checkpointer.keys import ROOT, Place
@@ -27,6 +29,28 @@ from shared.domain.errors import ConflictError
 _CLOSE_SECONDS: Final = 0.02
 
 
+@dataclass(frozen=True, slots=True)
+class _Parcel:
+    """The items of a checkpoint.
+
+    Parameters
+    ----------
+    head : tuple of str
+        The checkpoint's own key.
+    first : list
+        What must be there before it.
+    together : list
+        The checkpoint itself, and what may come with it in any order.
+    bodies : mapping
+        The bodies of those that have one.
+    """
+
+    head: Key
+    first: list[Item]
+    together: list[Item]
+    bodies: Mapping[Key, bytes]
+
+
 class Writer:
     """Writes one table.
 
@@ -39,7 +63,7 @@ class Writer:
     reader : Reader
         Loads a parent that the process does not know.
     keep_for : timedelta, optional
-        How long what is written is kept.
+        How long what is written is kept at least.
     """
 
     def __init__(
@@ -49,7 +73,7 @@ class Writer:
         self._cache = cache
         self._reader = reader
         self._guard = Guard(table)
-        self._keep_for = keep_for
+        self._expiry = Expiry(table, keep_for)
 
     def put(
         self,
@@ -73,33 +97,30 @@ class Writer:
             When the thread is deleted, or a run with a higher lease number has written.
         """
         parent = self._parent(place, namespace, draft.parent)
-        composed = compose(draft, parent, lambda: self._parent_values(place, namespace, draft.parent or ""), serde)
-        expires = self._expiry()
-        bodies = {place.chunk(namespace, *name): chunk.body() for name, chunk in composed.chunks.items()}
-        bodies[place.head(namespace, draft.checkpoint)] = composed.record.body()
-        first: list[Item] = []
-        for ref, content in composed.blobs.items():
-            first += blob_items(place, namespace, ref, content, expires)
-        written: list[Item] = []
-        if run is not None:
-            written.append(item(place.run_entry(run, namespace, draft.checkpoint), {}, expires))
-        for key, body in bodies.items():
-            stored, parts = with_body(place, namespace, draft.checkpoint, key, body, expires)
-            written.append(stored)
-            first += parts
-        if run is not None:
-            written[-1][RUN] = {"S": run}
+        expires = self._expiry.of_checkpoint(place, namespace, parent)
+        composed = compose(
+            draft, parent, lambda: self._parent_values(place, namespace, draft.parent or ""), serde, expires
+        )
+        parcel = _parcel(place, namespace, composed, expires, run)
+        attempt = (self._table.name, parcel.head)
+        again = self._cache.attempts.get(attempt) is not None
+        self._cache.attempts.keep(attempt, True, 0)
 
-        self._table.write(first)
+        def take_back() -> None:
+            # A checkpoint that was tried before may have been accepted then, and others may follow it by now.
+            if not again:
+                self._table.write(deletes=[key_of(each) for each in (*parcel.together, *parcel.first)])
+
+        self._table.write(parcel.first)
         self._guarded(
-            lambda: self._table.write(written),
+            lambda: self._table.write(parcel.together),
             (lambda: self._guard.move_head(place, draft.checkpoint, lease, expires))
             if namespace == ROOT
             else (lambda: self._admit(place, lease)),
             lambda: self._guard.check(place, lease),
-            lambda: self._table.write(deletes=[key_of(each) for each in (*written, *first)]),
+            take_back,
         )
-        self._remember(place, namespace, composed.footprint, bodies, lease)
+        self._remember(place, namespace, composed.footprint, parcel.bodies, lease)
 
     def put_writes(
         self,
@@ -113,7 +134,7 @@ class Writer:
         lease: int | None,
     ) -> None:
         """Write what a task left with a checkpoint. Raises as :meth:`put` does."""
-        expires = self._expiry()
+        expires = self._expiry.of_writes()
         parts: list[Item] = []
         records: dict[int, WriteRecord] = {}
         for position, (channel, packed) in enumerate(writes):
@@ -121,7 +142,7 @@ class Writer:
             value: Packed | BlobRef = packed
             if len(packed[1]) > INLINE_BYTES:
                 content = blob_content(packed)
-                value = BlobRef(checkpoint, f"{task}/{index}", parts_of(content))
+                value = new_blob(checkpoint, content)
                 parts += blob_items(place, namespace, value, content, expires)
             records[index] = WriteRecord(channel, task_path, value)
         updates = list(page_updates(place, namespace, checkpoint, task, records))
@@ -217,9 +238,6 @@ class Writer:
         kept = {name: Listed(each.elements, each.snapshot) for name, each in loaded.state.lists.items()}
         return {**kept, **loaded.values}
 
-    def _expiry(self) -> int | None:
-        return None if self._keep_for is None else int((self._table.clock.now() + self._keep_for).timestamp())
-
     def _remember(
         self, place: Place, namespace: str, footprint: Footprint, bodies: Mapping[Key, bytes], lease: int | None
     ) -> None:
@@ -233,3 +251,21 @@ class Writer:
             self._cache.newest.keep(newest, footprint.checkpoint, len(footprint.checkpoint))
         if lease is not None:
             self._cache.leases.keep((table, place.partition), lease, 0)
+
+
+def _parcel(place: Place, namespace: str, composed: Composed, expires: int | None, run: str | None) -> _Parcel:
+    checkpoint = composed.footprint.checkpoint
+    head = place.head(namespace, checkpoint)
+    bodies = {place.chunk(namespace, *name): chunk.body() for name, chunk in composed.chunks.items()}
+    bodies[head] = composed.record.body()
+    first = [
+        each for ref, content in composed.blobs.items() for each in blob_items(place, namespace, ref, content, expires)
+    ]
+    together: list[Item] = []
+    for key, body in bodies.items():
+        stored, parts = with_body(place, namespace, checkpoint, key, body, expires)
+        first += parts
+        together.append(stored | ({RUN: {"S": run}} if run is not None and key == head else {}))
+    if run is not None:
+        together.append(item(place.run_entry(run, namespace, checkpoint), {}, expires))
+    return _Parcel(head, first, together, bodies)
