@@ -74,7 +74,10 @@ def keyword_routing(specs: Sequence[AgentSpec], question: str) -> Routing | None
 
 
 def _mentions(question: str, keyword: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(keyword)}(?!\w)", question, re.IGNORECASE) is not None
+    # Whole words only; a keyword that is no word, such as a code fence, may touch others.
+    before = r"(?<!\w)" if keyword[0].isalnum() else ""
+    after = r"(?!\w)" if keyword[-1].isalnum() else ""
+    return re.search(f"{before}{re.escape(keyword)}{after}", question, re.IGNORECASE) is not None
 
 
 def _last_question(messages: Sequence[AnyMessage]) -> str:

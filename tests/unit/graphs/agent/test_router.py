@@ -28,7 +28,7 @@ def turns_with(*fast: Any, **settings: Any) -> Turns:
         ("Is bitcoin up?", "crypto", "bitcoin"),
         ("btc?", "crypto", "btc"),
         ("Here is a traceback", "code", "traceback"),
-        ("```py\n1/0\n```", "code", "```"),
+        ("```py\n1/0", "code", "```"),
     ],
 )
 def test_a_keyword_decides(question: str, agent: str, key: str) -> None:
