@@ -593,6 +593,8 @@ async def test_an_id_may_be_used_again_once_its_tombstone_is_over(threads, by):
     await acquire(threads, pending=[QUESTION])
     await threads.mark_deleting(ANNA, ONE, now=NOW)
     await threads.bury(ANNA, ONE, now=NOW, keep_for=KEEP)
+    # A purge that is delivered again does not lengthen it.
+    await threads.bury(ANNA, ONE, now=NOW + HOLD, keep_for=KEEP)
 
     later = NOW + KEEP
     if by == "create":
