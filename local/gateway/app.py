@@ -26,6 +26,8 @@ IDLE_SECONDS: Final = 300.0
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
+# What this server says of its own reply.
+_MADE_ANEW: Final = _HOP_BY_HOP | {"content-encoding", "content-length", "date", "server"}
 
 
 class Authorizer(Protocol):
@@ -132,7 +134,7 @@ class Gateway:
         response.raw_headers = [
             (name.lower(), value)
             for name, value in answer.headers.raw
-            if name.decode("latin-1").lower() not in {*_HOP_BY_HOP, "content-length", "content-encoding"}
+            if name.decode("latin-1").lower() not in _MADE_ANEW
         ]
         if answer.status_code not in (204, 304):
             response.raw_headers.append((b"content-length", str(len(answer.content)).encode()))
