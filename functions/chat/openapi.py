@@ -1,13 +1,24 @@
-"""The chat API's OpenAPI document: ``python -m functions.chat.openapi`` writes it."""
+"""The chat API's documents: ``python -m functions.chat.openapi`` writes its OpenAPI and the table of run options."""
 
 import json
 from pathlib import Path
 from typing import Any, Final
 
 from functions.chat.app import routed_app
+from shared.adapters.langgraph_api.run_options import as_markdown
 from shared.adapters.routes import routes_of
 
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "api" / "chat.openapi.json"
+_FOLDER: Final = Path(__file__).parents[2] / "docs" / "api"
+DOCUMENT: Final = _FOLDER / "chat.openapi.json"
+RUN_OPTIONS: Final = _FOLDER / "run-options.md"
+
+_PREFACE: Final = """# What each option of a run means
+
+For `POST /threads/{thread_id}/runs/stream`. *Honoured* does what LangGraph's own server does; *accepted* means what is
+said here and nothing else; *refused* is a 422 that names the option. What is not in the table is refused by its name.
+Null is the same as not given. This page is made of the table that the API itself reads (`make openapi`).
+
+"""
 
 
 def document() -> dict[str, Any]:
@@ -26,6 +37,12 @@ def text() -> str:
     return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
+def run_options() -> str:
+    """Give the page of run options as it is committed."""
+    return _PREFACE + as_markdown()
+
+
 if __name__ == "__main__":
-    DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
+    _FOLDER.mkdir(parents=True, exist_ok=True)
     DOCUMENT.write_text(text(), encoding="utf-8")
+    RUN_OPTIONS.write_text(run_options(), encoding="utf-8")

@@ -1,5 +1,6 @@
 """Every option of a run, and what each value means here: honoured, accepted with a meaning, or refused by name."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,7 +58,7 @@ def _refused(option: str, meaning: str, *values: Any) -> Rule:  # noqa: ANN401 -
 def _rule(option: str, treatment: Treatment, meaning: str, values: Sequence[Any]) -> Rule:
     if not values:
         return Rule(option, "any", treatment, meaning, lambda _value: True)
-    shown = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+    shown = ", ".join(json.dumps(value) if value in (True, False, "") else str(value) for value in values)
     return Rule(option, shown, treatment, meaning, lambda value: value in values)
 
 

@@ -10,6 +10,9 @@ MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 HEARTBEAT: Final = b": heartbeat\n\n"
 """A comment, which clients skip. Their watchdogs time the connection by it."""
 
+# No line ends to the format, but to the line readers of several languages.
+_OTHER_LINE_ENDS: Final = ("\u0085", "\u2028", "\u2029")
+
 # What clients read of a token's metadata; LangGraph's own is 0.8 KB, which every few letters would carry.
 _READ_METADATA: Final = ("langgraph_node", "langgraph_checkpoint_ns", "tags")
 
@@ -35,7 +38,10 @@ class SseWriter:
         """
         self._id += 1
         kind = "|".join([name, *namespace])
-        return b"event: %b\ndata: %b\nid: %d\n\n" % (kind.encode(), self._json.encode(data), self._id)
+        line = self._json.encode(data)
+        for end in _OTHER_LINE_ENDS:
+            line = line.replace(end.encode(), b"\\u%04x" % ord(end))
+        return b"event: %b\ndata: %b\nid: %d\n\n" % (kind.encode(), line, self._id)
 
     def message(self, message: object, metadata: Mapping[str, Any], *, namespace: Sequence[str] = ()) -> bytes:
         """Give a message, or the next part of one, with what clients read of its metadata."""

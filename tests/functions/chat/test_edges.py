@@ -123,6 +123,7 @@ async def test_real_replies_are_what_the_document_says():
 
 def test_the_committed_document_is_the_apps():
     assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run: make openapi"
+    assert openapi.RUN_OPTIONS.read_text(encoding="utf-8") == openapi.run_options(), "run: make openapi"
 
 
 def test_the_document_says_which_routes_need_a_token():
