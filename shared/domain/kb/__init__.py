@@ -1,0 +1,1 @@
+"""The knowledge base: documents, chunks, and which of them answer a question."""

@@ -1,0 +1,103 @@
+"""What the knowledge base needs from outside, as small protocols; the rules of ``shared.ports`` hold here too."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from shared.domain.ids import DocumentId, UserId
+
+if TYPE_CHECKING:
+    from shared.domain.kb.chunks import Chunk
+    from shared.domain.kb.hits import Hit, Vector
+
+MAX_HITS: Final = 100
+"""How many hits one query may ask for."""
+
+
+class Index(Protocol):
+    """Finds the chunks of a user that fit a question.
+
+    A chunk is kept under its id. Written chunks are found by every query that begins after the write has ended, and
+    removed ones by none. An index holds vectors of one dimension: another model needs another index.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers each vector has."""
+        ...
+
+    async def upsert(self, user: UserId, chunks: "Sequence[Chunk]", vectors: "Sequence[Vector]") -> None:
+        """Keep chunks with their vectors, one for each; a chunk that is there already is replaced.
+
+        Raises
+        ------
+        InvalidInputError
+            When there are not as many vectors as chunks, or one has another dimension; nothing was written.
+        StoreError
+            When the index cannot answer; some of the chunks may have been written.
+        """
+        ...
+
+    async def delete(self, user: UserId, chunk_ids: Iterable[str]) -> None:
+        """Remove chunks; ids that are not there, or belong to another user, change nothing. Raises ``StoreError``."""
+        ...
+
+    async def query(
+        self,
+        user: UserId,
+        *,
+        vector: "Vector | None" = None,
+        text: str = "",
+        k: int,
+        documents: Sequence[DocumentId] | None = None,
+    ) -> "Sequence[Hit]":
+        """Find the chunks nearest to a vector, or with the words of a text, or both fused (row KB24).
+
+        Parameters
+        ----------
+        user : str
+            Whose chunks; looked at before anything is ranked.
+        vector : sequence of float, optional
+            Of the question, for a search by meaning.
+        text : str
+            The question, for a search by words. With both, the two rankings are fused by reciprocal rank.
+        k : int
+            How many hits at most; at most ``MAX_HITS``.
+        documents : sequence of str, optional
+            Only chunks of these documents; of all when ``None``, of none when empty.
+
+        Returns
+        -------
+        sequence of Hit
+            The best first; a higher score is a better hit, and scores of one query can be compared.
+
+        Raises
+        ------
+        InvalidInputError
+            When the vector has another dimension.
+        StoreError
+            When the index cannot answer.
+        """
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove every chunk of a user. Raises ``StoreError``."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns a text into a vector: texts that mean alike get vectors that point alike."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers each vector has."""
+        ...
+
+    async def embed(self, text: str) -> "Vector":
+        """Give the vector of one text, after as many tries as the implementation sees fit.
+
+        Raises
+        ------
+        ModelError
+            When the model gives none; ``retryable`` says whether it may later.
+        """
+        ...
