@@ -5,12 +5,20 @@ from typing import Any, Final
 
 import boto3
 from botocore.config import Config
+from botocore.session import Session
 
 from local.loopback import require_loopback
 
 REGION: Final = "us-east-1"
 ACCOUNT: Final = "000000000000"
 """The emulator's default account."""
+
+# Where botocore would look for profiles: a setting of this machine must not change what is spoken to.
+_NO_PROFILES: Final = {
+    "profile": (None, [], None, None),
+    "config_file": (None, [], "/dev/null", None),
+    "credentials_file": (None, [], "/dev/null", None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,12 @@ class CloudAddress:
 
     def client(self, service: str) -> Any:  # noqa: ANN401 - each service has a type of its own
         """Make a client of one service of the local cloud."""
-        session = boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)  # noqa: S106 - the emulator takes any
+        session = boto3.Session(
+            botocore_session=Session(session_vars=_NO_PROFILES),
+            aws_access_key_id="test",
+            aws_secret_access_key="test",  # noqa: S106 - the emulator takes any
+            region_name=REGION,
+        )
         return session.client(
             service,
             endpoint_url=self.url,
