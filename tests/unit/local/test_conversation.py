@@ -1,0 +1,140 @@
+"""The chat's commands, against a product that is played by a small server."""
+
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from rich.console import Console
+
+from local.chat.api import ChatApi
+from local.chat.conversation import HELP, Conversation
+from local.chat.view import View
+
+OLD = "11111111-0000-4000-8000-000000000000"
+
+
+class Product:
+    """Answers like the product and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.bodies: list[dict] = []
+
+    def respond(self, request: httpx.Request) -> httpx.Response:
+        place = (request.method, request.url.raw_path.decode())
+        self.asked.append(place)
+        body = json.loads(request.content) if request.content else {}
+        self.bodies.append(body)
+        match place:
+            case ("POST", path) if path.endswith("/runs/stream"):
+                text = body["input"]["messages"][0]["content"]
+                if text == "break":
+                    return httpx.Response(409, json={"detail": "The thread is busy."})
+                answer = [{"type": "AIMessageChunk", "content": f"You said {text}."}, {}]
+                stream = f"event: messages\ndata: {json.dumps(answer)}\n\nevent: end\ndata: null\n\n"
+                return httpx.Response(200, text=stream, headers={"content-type": "text/event-stream"})
+            case ("POST", "/threads/search"):
+                thread = {"thread_id": OLD, "metadata": {"title": "Old talk"}, "updated_at": "2026-01-02T03:04:05Z"}
+                return httpx.Response(200, json=[thread])
+            case ("GET", path) if path == f"/threads/{OLD}/state":
+                said = [{"type": "human", "content": "Hi"}, {"type": "ai", "content": [{"type": "text", "text": "Ho"}]}]
+                return httpx.Response(200, json={"values": {"messages": said}})
+            case ("GET", "/api/memory/profile"):
+                memory = {"email": "a@b.c", "tea": "green"}
+                return httpx.Response(
+                    200, json={"memory": memory, "store": {"tea": "green"}, "auth": {"email": "a@b.c"}, "threads": []}
+                )
+            case ("GET", "/api/memory/threads"):
+                rows = [{"text": "#1\nQ: q\nA: a"}]
+                return httpx.Response(
+                    200, json={"threads": [{"threadId": OLD, "threadTitle": "Old talk", "summaries": rows}]}
+                )
+            case ("DELETE", "/api/memory/profile/tea" | "/api/memory/profile/gr%C3%BC%C3%9Fe"):
+                return httpx.Response(200, json={"ok": True})
+            case ("DELETE", path) if path.startswith("/api/memory/threads/"):
+                return httpx.Response(200, json={"ok": True, "deletedCount": 2})
+            case ("DELETE", path) if path.startswith("/threads/"):
+                return httpx.Response(204)
+            case _:
+                return httpx.Response(404, json={"code": "NOT_FOUND", "message": "There is no such memory."})
+
+
+@asynccontextmanager
+async def api(product: Product) -> AsyncIterator[ChatApi]:
+    transport = httpx.MockTransport(product.respond)
+    async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as http:
+        yield ChatApi(http)
+
+
+async def hold(*lines: str, product: Product | None = None) -> str:
+    async def given():
+        for line in lines:
+            yield line
+
+    console = Console(file=io.StringIO(), width=200)
+    async with api(product or Product()) as client:
+        await Conversation(client, View(console)).hold(given())
+    return console.file.getvalue()
+
+
+async def test_what_is_no_command_is_said_in_the_present_thread():
+    product = Product()
+    assert await hold("Hello", "  ", "again", product=product) == "You said Hello.\nYou said again.\n"
+    (first, second) = product.asked
+    assert first == second
+    assert product.bodies[0]["if_not_exists"] == "create"
+
+
+async def test_new_thread_is_another_one():
+    product = Product()
+    await hold("Hello", "/new", "Hello", product=product)
+    assert product.asked[0] != product.asked[1]
+
+
+async def test_thread_is_opened_by_its_number_and_gone_on_with():
+    product = Product()
+    text = await hold("/threads", "/open 1", "more", product=product)
+    assert text.splitlines() == [
+        f"   1  Old talk  2026-01-02 03:04  {OLD}",
+        "you: Hi",
+        "assistant: Ho",
+        "You said more.",
+    ]
+    assert product.asked[-1] == ("POST", f"/threads/{OLD}/runs/stream")
+
+
+async def test_profile_shows_where_each_thing_comes_from():
+    assert (await hold("/profile")).splitlines() == [
+        "  email: a@b.c  from your account",
+        "  tea: green  saved by the assistant",
+    ]
+
+
+async def test_summaries_are_shown_as_the_model_reads_them():
+    assert (await hold("/summaries")).splitlines() == ["Old talk", "Summary 1", "#1", "Q: q", "A: a"]
+
+
+async def test_forgetting():
+    product = Product()
+    text = await hold("/forget tea", "/forget grüße", "/forget --summaries", "/forget --thread", product=product)
+    assert text.splitlines()[:3] == ["Forgotten: tea.", "Forgotten: grüße.", "Forgotten: 2 summaries of this thread."]
+    assert [method for method, _ in product.asked] == ["DELETE"] * 4
+
+
+async def test_refusals_are_told_and_the_chat_goes_on():
+    text = await hold("/forget nothing", "break", "/open 7", "/open", "/forget", "/bogus", "still there")
+    assert text.splitlines() == [
+        "There is no such memory.",
+        "The thread is busy.",
+        "Which thread? /threads numbers them.",
+        "Which thread? /threads numbers them.",
+        "Forget what? /profile shows the keys.",
+        "There is no /bogus; /help tells what there is.",
+        "You said still there.",
+    ]
+
+
+async def test_quit_ends_it():
+    assert await hold("/help", "/quit", "never") == HELP + "\n"
