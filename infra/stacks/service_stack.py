@@ -22,14 +22,33 @@ from shared.adapters.routes import ROUTES
 from shared.domain.uploads import USERS_PREFIX
 from shared.settings import ChatSettings, KbIngestSettings, MemoryApiSettings, PurgeSettings, SummarizeSettings
 
+# What each function's adapters call, and no more. A transaction needs the actions of its parts.
 READ: Final = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-WRITE: Final = (
+CHECKPOINTS: Final = (*READ, "dynamodb:BatchWriteItem", "dynamodb:UpdateItem")
+CHAT_ROWS: Final = (
+    *READ,
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
     "dynamodb:BatchWriteItem",
     "dynamodb:ConditionCheckItem",
 )
+SUMMARIZE_ROWS: Final = (
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:ConditionCheckItem",
+)
+MEMORY_API_ROWS: Final = (*READ, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem")
+PURGE_ROWS: Final = (
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:BatchWriteItem",
+)
+KB_INGEST_ROWS: Final = ("dynamodb:GetItem", "dynamodb:UpdateItem")
 INVOKE_MODEL: Final = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
 
 _KEY_USE: Final = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey")
@@ -134,8 +153,9 @@ class ServiceStack(Stack):
             extra_environment={"AWS_LAMBDA_EXEC_WRAPPER": "/var/task/functions/chat/bootstrap"}
             | self._model_endpoint(),
         )
-        self._allow_rows(function, self._data.memory, READ + WRITE)
-        self._allow_rows(function, self._data.checkpoints, READ + WRITE)
+        self._allow_rows(function, self._data.memory, CHAT_ROWS)
+        function.allow("dynamodb:Query", on=self._data.memory.index_arns)
+        self._allow_rows(function, self._data.checkpoints, CHECKPOINTS)
         function.allow("events:PutEvents", on=[self.turn_events.bus.event_bus_arn])
         function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
         self._allow_models(function, [models.chat, models.fast])
@@ -163,7 +183,7 @@ class ServiceStack(Stack):
             asynchronous=True,
             extra_environment=self._model_endpoint(),
         )
-        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.memory, SUMMARIZE_ROWS)
         self._allow_rows(function, self._data.checkpoints, READ)
         self._allow_models(function, [models.summary])
         return function
@@ -186,7 +206,7 @@ class ServiceStack(Stack):
             timeout=_MEMORY_API_TIMEOUT,
             memory_mb=1024,
         )
-        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.memory, MEMORY_API_ROWS)
         function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
         return function
 
@@ -207,8 +227,8 @@ class ServiceStack(Stack):
             timeout=_PURGE_TIMEOUT,
             memory_mb=512,
         )
-        self._allow_rows(function, self._data.memory, READ + WRITE)
-        self._allow_rows(function, self._data.checkpoints, READ + WRITE)
+        self._allow_rows(function, self._data.memory, PURGE_ROWS)
+        self._allow_rows(function, self._data.checkpoints, CHECKPOINTS)
         return function
 
     def _kb_ingest(self) -> PythonFunction:
@@ -228,7 +248,7 @@ class ServiceStack(Stack):
             timeout=_KB_INGEST_TIMEOUT,
             memory_mb=512,
         )
-        self._allow_rows(function, self._data.memory, READ + WRITE)
+        self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)
         return function
 
     def _model_endpoint(self) -> dict[str, str]:
@@ -237,8 +257,6 @@ class ServiceStack(Stack):
 
     def _allow_rows(self, function: PythonFunction, table: Table, actions: Sequence[str]) -> None:
         function.allow(*actions, on=[table.arn])
-        if table.index_arns:
-            function.allow("dynamodb:Query", on=table.index_arns)
         if self._data.key:
             function.allow(
                 *_KEY_USE, on=[self._data.key.key_arn], only_through=f"dynamodb.{self.region}.{self.url_suffix}"

@@ -1,20 +1,14 @@
 """What each role may do, action by action: a new permission has to be written here too."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.infra.templates import Synthesised, as_list, properties_of, statements_of, text_of
 
-ROWS = [
-    "dynamodb:BatchGetItem",
-    "dynamodb:BatchWriteItem",
-    "dynamodb:ConditionCheckItem",
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
-]
 READ = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"]
+CHECKPOINTS = [*READ, "dynamodb:BatchWriteItem", "dynamodb:UpdateItem"]
 LOGS = ["logs:CreateLogStream", "logs:PutLogEvents"]
 TRACES = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"]
 MODEL = ["bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"]
@@ -34,7 +28,11 @@ def models(model: str) -> list[str]:
     return [f"arn:<AWS::Partition>:bedrock:{region}::foundation-model/{model}" for region in EU]
 
 
-MEMORY, INDEX, CHECKPOINTS = "<MemoryTableArn>", "<MemoryTableArn>/index/by_last_message", "<CheckpointsTableArn>"
+MEMORY, INDEX, CHECKPOINT_TABLE = "<MemoryTableArn>", "<MemoryTableArn>/index/by_last_message", "<CheckpointsTableArn>"
+
+
+def rows(*actions: str) -> tuple[list[str], list[str]]:
+    return [f"dynamodb:{action}" for action in actions], [MEMORY]
 
 
 def grants(*pairs: tuple[list[str], list[str]]) -> dict[str, list[str]]:
@@ -46,12 +44,15 @@ def grants(*pairs: tuple[list[str], list[str]]) -> dict[str, list[str]]:
     return granted
 
 
-EVERYWHERE = [(TRACES, ["*"]), (["dynamodb:Query"], [INDEX]), (ROWS, [MEMORY]), (KEY, ["<KeyArn>"])]
+EVERYWHERE = [(TRACES, ["*"]), (KEY, ["<KeyArn>"])]
 EXPECTED = {
     "chat": grants(
         *EVERYWHERE,
         (LOGS, ["<ChatLogs.Arn>"]),
-        (ROWS, [CHECKPOINTS]),
+        rows("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+        rows("ConditionCheckItem"),
+        (["dynamodb:Query"], [INDEX]),
+        (CHECKPOINTS, [CHECKPOINT_TABLE]),
         (["events:PutEvents"], ["<TurnEventsBus.Arn>"]),
         (["sqs:SendMessage"], ["<PurgesQueue.Arn>"]),
         (MODEL, [profile(SONNET), *models(SONNET), profile(HAIKU), *models(HAIKU)]),
@@ -59,13 +60,30 @@ EXPECTED = {
     "summarize": grants(
         *EVERYWHERE,
         (LOGS, ["<SummarizeLogs.Arn>"]),
-        (READ, [CHECKPOINTS]),
+        rows("GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"),
+        (READ, [CHECKPOINT_TABLE]),
         (["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage"], ["<SummarizeDeadLetters.Arn>"]),
         (MODEL, [profile(HAIKU), *models(HAIKU)]),
     ),
-    "memory_api": grants(*EVERYWHERE, (LOGS, ["<MemoryApiLogs.Arn>"]), (["sqs:SendMessage"], ["<PurgesQueue.Arn>"])),
-    "purge": grants(*EVERYWHERE, (LOGS, ["<PurgeLogs.Arn>"]), (ROWS, [CHECKPOINTS]), (RECEIVE, ["<PurgesQueue.Arn>"])),
-    "kb_ingest": grants(*EVERYWHERE, (LOGS, ["<KbIngestLogs.Arn>"]), (RECEIVE, ["<ObjectEventsQueue.Arn>"])),
+    "memory_api": grants(
+        *EVERYWHERE,
+        (LOGS, ["<MemoryApiLogs.Arn>"]),
+        rows("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "BatchWriteItem"),
+        (["sqs:SendMessage"], ["<PurgesQueue.Arn>"]),
+    ),
+    "purge": grants(
+        *EVERYWHERE,
+        (LOGS, ["<PurgeLogs.Arn>"]),
+        rows("GetItem", "Query", "PutItem", "UpdateItem", "BatchWriteItem"),
+        (CHECKPOINTS, [CHECKPOINT_TABLE]),
+        (RECEIVE, ["<PurgesQueue.Arn>"]),
+    ),
+    "kb_ingest": grants(
+        *EVERYWHERE,
+        (LOGS, ["<KbIngestLogs.Arn>"]),
+        rows("GetItem", "UpdateItem"),
+        (RECEIVE, ["<ObjectEventsQueue.Arn>"]),
+    ),
 }
 
 
@@ -82,6 +100,21 @@ def test_a_function_may_do_exactly_this(prod: Synthesised, function: str) -> Non
             for statement in statements
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "resource"),
+    [("shared/adapters/dynamodb/checkpointer", CHECKPOINT_TABLE), ("shared/adapters/dynamodb", MEMORY)],
+)
+def test_the_chat_function_may_do_whatever_the_adapters_call(folder: str, resource: str) -> None:
+    """A new call in an adapter is a new line above. Scan is for operators, with credentials of their own."""
+    called = {
+        f"dynamodb:{name.title().replace('_', '')}"
+        for module in Path(folder).glob("*.py")
+        for name in re.findall(r"_client\.(\w+)", module.read_text(encoding="utf-8"))
+    }
+    assert called
+    assert called - {"dynamodb:Scan", "dynamodb:TransactWriteItems"} <= set(EXPECTED["chat"][resource])
 
 
 def test_every_function_is_checked_and_has_a_role_of_its_own(prod: Synthesised) -> None:
