@@ -25,9 +25,9 @@ _SHORTEST_PLURAL: Final = 4
 def words_of(text: str) -> list[str]:
     """Give the words of a text, in order, in the form in which they are compared.
 
-    Case, accents, width and ligatures make no difference, nor does a plural's ``s``. A run of Chinese,
-    Japanese, Korean, Thai and the like is given as its pairs of neighbouring characters. What stands between words separates them:
-    ``ERR_TIMEOUT-42`` is three.
+    Case, accents, width and ligatures make no difference, nor does a plural's ``s``. A run of Chinese, Japanese,
+    Korean, Thai and the like is given as its pairs of neighbouring characters. What stands between words separates
+    them: ``ERR_TIMEOUT-42`` is three.
     """
     folded = text.casefold() if text.isascii() else _folded(text)
     words: list[str] = []
