@@ -25,9 +25,17 @@ MESSAGE = st.fixed_dictionaries(
         "tool_call_id": st.text() | JSON,
     },
 )
+QUESTION = st.fixed_dictionaries({"role": st.just("user"), "content": st.text(min_size=1)})
 KNOWN_VALUES = {
     "assistant_id": st.just("agent"),
-    "input": st.none() | st.fixed_dictionaries({"messages": st.lists(MESSAGE, max_size=3)}),
+    "input": st.fixed_dictionaries({"messages": st.lists(QUESTION, min_size=1, max_size=2)})
+    | st.fixed_dictionaries({"messages": st.lists(MESSAGE, max_size=3)})
+    | st.none(),
+    "metadata": st.dictionaries(st.text(max_size=8), JSON, max_size=3),
+    "stream_subgraphs": st.booleans(),
+    "multitask_strategy": st.sampled_from(["reject", "enqueue", "interrupt", "rollback"]),
+    "durability": st.sampled_from(["sync", "async", "exit"]),
+    "limit": st.integers(-1, 1001),
     "command": st.none() | st.fixed_dictionaries({}, optional={"resume": JSON, "goto": JSON, "update": JSON}),
     "stream_mode": st.sampled_from(["values", "updates", "messages-tuple", "custom", "events"]),
     "checkpoint": st.fixed_dictionaries({}, optional={"checkpoint_id": st.text() | JSON, "checkpoint_ns": JSON}),
@@ -42,7 +50,7 @@ def bodies_of(draw, model):
     """A body that mostly fits: what must be there, and a few fields more of any shape."""
     if draw(st.integers(0, 9)) == 0:
         return draw(JSON)
-    more = draw(st.sets(st.sampled_from(sorted(model.model_fields)), max_size=2))
+    more = draw(st.sets(st.sampled_from(sorted(model.model_fields)), max_size=1))
     return {name: draw(KNOWN_VALUES.get(name, JSON)) for name in {*ALWAYS.get(model, ()), *more}}
 
 
@@ -59,7 +67,7 @@ def bodies_of(draw, model):
 def test_any_body_is_taken_or_refused(path, model):
     api, statuses = ChatApi(), set()
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
     @given(bodies_of(model))
     def send(body):
         async def once():
