@@ -151,6 +151,7 @@ class Run:
             result = self._failure(error)
         await self._announce(result)
         await self._release(result)
+        _log.info("run ended", extra={**self._facts(), "status": result.status, "outcome": result.outcome})
         if result.code is not None:
             self._outputs.put_nowait(Failed(result.code))
         self._outputs.put_nowait(Ended(result.status))

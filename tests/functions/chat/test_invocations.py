@@ -1,5 +1,6 @@
 """Recorded events of API Gateway, through the function as it is deployed."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -8,11 +9,17 @@ import pytest
 from shared.adapters.runtime.asgi import AsgiRunner
 from shared.domain.errors import ModelError
 from tests.fakes.chat_api import ChatApi, events_in
-from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.chat_model import Say, ScriptedChatModel
 from tests.fakes.gate import Gate
 from tests.fakes.runtime_api import lambda_environment
 
 RUN = json.loads((Path(__file__).parents[2] / "events" / "run_stream_request.json").read_text(encoding="utf-8"))
+STATE = {
+    "httpMethod": "GET",
+    "body": None,
+    "resource": "/threads/{thread_id}/state",
+    "path": f"/threads/{RUN['pathParameters']['thread_id']}/state",
+}
 SECRET = "Quillfeather"
 
 
@@ -62,7 +69,26 @@ def test_the_log_holds_facts_and_nothing_that_was_said(function, deployed):
 
     assert [reply and reply["statusCode"] for reply in replies] == [200, 200, 200, 422, 422, 422, 404, None]
     assert "run failed" in log
+    assert "run ended" in log
     assert SECRET not in log
+
+
+def test_a_run_is_stopped_in_time_for_the_process_to_store_it(function):
+    class AlmostOver:
+        aws_request_id = "1"
+
+        def get_remaining_time_in_millis(self):
+            return 1000
+
+    async def for_ever(_place):
+        await asyncio.Event().wait()
+
+    handler = function(Say("Never said", before_token=for_ever))
+    events = events_in(handler(RUN, AlmostOver())["body"])
+    state = handler({**RUN, **STATE}, AlmostOver())
+
+    assert (events[-1].name, events[-1].data["error"]) == ("error", "RUN_TIMEOUT")
+    assert [message["type"] for message in json.loads(state["body"])["values"]["messages"]] == ["human"]
 
 
 async def test_tokens_arrive_through_the_bootstrap_while_the_model_still_speaks():
@@ -104,15 +130,7 @@ async def test_a_client_that_is_gone_does_not_end_the_run():
         await cut.body()
         assert await gate.next() == "before the second word"
         await gate.let_go()
-        thread = RUN["pathParameters"]["thread_id"]
-        state = {
-            **RUN,
-            "httpMethod": "GET",
-            "body": None,
-            "resource": "/threads/{thread_id}/state",
-            "path": f"/threads/{thread}/state",
-        }
-        invocation = await api.invoke(state)
+        invocation = await api.invoke({**RUN, **STATE})
         await invocation.head()
         messages = json.loads(await invocation.body())["values"]["messages"]
 
