@@ -1,13 +1,11 @@
 """What the knowledge base needs from outside, as small protocols; the rules of ``shared.ports`` hold here too."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from shared.domain.ids import DocumentId, UserId
-
-if TYPE_CHECKING:
-    from shared.domain.kb.chunks import Chunk
-    from shared.domain.kb.hits import Hit, Vector
+from shared.domain.kb.chunks import Chunk
+from shared.domain.kb.hits import Hit, LiveDocument, Vector
 
 MAX_HITS: Final = 100
 """How many hits one query may ask for."""
@@ -25,7 +23,7 @@ class Index(Protocol):
         """How many numbers each vector has."""
         ...
 
-    async def upsert(self, user: UserId, chunks: "Sequence[Chunk]", vectors: "Sequence[Vector]") -> None:
+    async def upsert(self, user: UserId, chunks: Sequence[Chunk], vectors: Sequence[Vector]) -> None:
         """Keep chunks with their vectors, one for each; a chunk that is there already is replaced.
 
         Raises
@@ -45,11 +43,11 @@ class Index(Protocol):
         self,
         user: UserId,
         *,
-        vector: "Vector | None" = None,
+        vector: Vector | None = None,
         text: str = "",
         k: int,
         documents: Sequence[DocumentId] | None = None,
-    ) -> "Sequence[Hit]":
+    ) -> Sequence[Hit]:
         """Find the chunks nearest to a vector, or with the words of a text, or both fused (row KB24).
 
         Parameters
@@ -92,7 +90,7 @@ class Embedder(Protocol):
         """How many numbers each vector has."""
         ...
 
-    async def embed(self, text: str) -> "Vector":
+    async def embed(self, text: str) -> Vector:
         """Give the vector of one text, after as many tries as the implementation sees fit.
 
         Raises
@@ -100,4 +98,20 @@ class Embedder(Protocol):
         ModelError
             When the model gives none; ``retryable`` says whether it may later.
         """
+        ...
+
+
+class LiveDocuments(Protocol):
+    """Which documents of a user can be searched."""
+
+    async def live(self, user: UserId, documents: Iterable[DocumentId]) -> Mapping[DocumentId, LiveDocument]:
+        """Give those that have a live version; the others, and other users', are left out. Raises ``StoreError``."""
+        ...
+
+
+class ChunkReader(Protocol):
+    """The chunks of a document in the order in which they stand in it."""
+
+    async def of_document(self, user: UserId, document: DocumentId, version: int, *, limit: int) -> Sequence[Chunk]:
+        """Read the first chunks of one version; empty when there is none for this user. Raises ``StoreError``."""
         ...
