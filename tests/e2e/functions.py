@@ -1,33 +1,26 @@
-"""How often a function has run, by the local cloud's own metric: what is counted has ended."""
-
-from datetime import UTC, datetime, timedelta
+"""How often a function has run, by the report that ends each invocation in its log."""
 
 from local.product import LocalProduct
 from tests.e2e.waiting import until
 
 
 class Functions:
-    """Counts invocations."""
+    """Counts invocations that have ended."""
 
     def __init__(self, product: LocalProduct) -> None:
-        self._cloudwatch = product.address.client("cloudwatch")
+        self._logs = product.address.client("logs")
+        self._lambda = product.address.client("lambda")
         self._outputs = product.deployment.outputs
 
     def close(self) -> None:
-        self._cloudwatch.close()
+        self._logs.close()
+        self._lambda.close()
 
     def runs(self, output: str) -> int:
-        now = datetime.now(UTC)
-        points = self._cloudwatch.get_metric_statistics(
-            Namespace="AWS/Lambda",
-            MetricName="Invocations",
-            Dimensions=[{"Name": "FunctionName", "Value": self._outputs[output]}],
-            StartTime=now - timedelta(hours=3),
-            EndTime=now + timedelta(minutes=5),
-            Period=60,
-            Statistics=["Sum"],
-        )["Datapoints"]
-        return int(sum(point["Sum"] for point in points))
+        function = self._lambda.get_function_configuration(FunctionName=self._outputs[output])
+        group = function["LoggingConfig"]["LogGroup"]
+        pages = self._logs.get_paginator("filter_log_events").paginate(logGroupName=group, filterPattern="REPORT")
+        return sum(event["message"].startswith("REPORT RequestId") for page in pages for event in page["events"])
 
     async def runs_reach(self, output: str, count: int) -> None:
         async def look() -> bool:
