@@ -1,8 +1,11 @@
 """Savers over a mocked table, and checkpoints to put into them."""
 
+import threading
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from botocore.exceptions import EndpointConnectionError
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint
@@ -64,3 +67,29 @@ def texts(messages: list[AnyMessage]) -> list[Any]:
 def items_of(client: Any) -> list[dict[str, Any]]:
     pages = client.get_paginator("scan").paginate(TableName="checkpoints")
     return [item for page in pages for item in page["Items"]]
+
+
+class DyingClient:
+    """A client whose process dies: after so many requests, of all or of one kind, none goes out any more.
+
+    Attributes
+    ----------
+    sent
+        How many requests of each kind went out.
+    """
+
+    def __init__(self, client: Any, requests: int | None = None, **of_kind: int) -> None:
+        self._client, self._requests, self._of_kind = client, requests, of_kind
+        self._lock = threading.Lock()
+        self.sent: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        def call(**request: Any) -> Any:
+            with self._lock:
+                dead = self._requests is not None and self.sent.total() >= self._requests
+                if dead or self.sent[name] >= self._of_kind.get(name, self.sent[name] + 1):
+                    raise EndpointConnectionError(endpoint_url="http://loopback")
+                self.sent[name] += 1
+            return getattr(self._client, name)(**request)
+
+        return call
