@@ -5,7 +5,6 @@ import asyncio
 import logging
 import os
 import shutil
-import signal
 import sys
 from time import monotonic
 
@@ -21,6 +20,7 @@ from local.faults import LocalFault
 from local.layout import Layout
 from local.product import LocalProduct, local_product
 from local.settings import LocalSettings
+from local.signals import until_signalled
 
 _MODELS = {
     "demo": "the demo model: rules, no language model, works offline. MODEL=openai or MODEL=bedrock bring a real one.",
@@ -43,30 +43,13 @@ def main() -> int:
     log = Console(stderr=True, highlight=False)
     try:
         settings = LocalSettings.from_environment(os.environ)
-        asyncio.run(_until_signalled(_run(settings, layout, log, chat=not arguments.no_chat)))
+        asyncio.run(until_signalled(_run(settings, layout, log, chat=not arguments.no_chat)))
     except LocalFault as fault:
         log.print(fault.explained(), style="red", markup=False)
         return 1
     except asyncio.CancelledError:
         return 130
     return 0
-
-
-async def _until_signalled(work) -> None:  # noqa: ANN001
-    """Run ``work``; the first signal ends it in order, further ones change nothing: state is being written."""
-    task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-    ended = False
-
-    def end() -> None:
-        nonlocal ended
-        if not ended:
-            ended = True
-            task.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, end)
-    await task
 
 
 async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: bool) -> None:

@@ -104,14 +104,15 @@ def _after_save(result: Mapping[str, Any]) -> str:
     sentences: list[str] = []
     for patch in result.get("patches", []):
         key = phrase_from(str(patch.get("key") or str(patch.get("path", "")).lstrip("/")))
+        value, old = patch.get("value"), patch.get("oldValue")
         if patch.get("op") == "remove":
             sentences.append(f"Forgotten: your {key}.")
-        elif "oldValue" in patch:
-            sentences.append(
-                f"Noted: your {key} is now {plain(patch.get('value'))}, no longer {plain(patch['oldValue'])}."
-            )
+        elif isinstance(value, list):
+            sentences.append(f"Noted under your {key}: {plain(value)}.")
+        elif old is not None:
+            sentences.append(f"Noted: your {key} is now {plain(value)}, no longer {plain(old)}.")
         else:
-            sentences.append(f"Noted: your {key} is {plain(patch.get('value'))}.")
+            sentences.append(f"Noted: your {key} is {plain(value)}.")
     return " ".join(sentences) or "There was nothing to change."
 
 
