@@ -185,8 +185,8 @@ async def test_the_models_title_does_not_replace_the_users(one):
 async def test_a_touch_moves_the_last_message_forward_and_never_back(one):
     """HID-23"""
     assert await one.touch(ANNA, ONE, NOW + HOLD) is True
-    assert await one.touch(ANNA, ONE, NOW) is True
     assert await one.touch(ANNA, ONE, NOW + HOLD) is True
+    assert await one.touch(ANNA, ONE, NOW) is True
     assert (await one.get(ANNA, ONE)).last_message_at == NOW + HOLD
 
 

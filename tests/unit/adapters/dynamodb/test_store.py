@@ -131,6 +131,9 @@ async def test_a_search_reads_no_more_than_it_gives(store, wire):
 
     (query,) = wire.bodies("Query")
     assert query["Limit"] == 7
+    # What fits a filter may be far between: whole pages, or it would be a request an item.
+    await store.asearch(NS, filter={"rare": 1}, limit=1)
+    assert "Limit" not in wire.bodies("Query")[1]
 
 
 async def test_a_search_and_a_listing_follow_every_page(store, wire):
