@@ -98,9 +98,12 @@ class DynamoDocuments:
         try:
             await self._rows.update(write)
         except ConditionFailedError as failed:
-            # The same event again, perhaps the SDK's own repeat of a write whose answer was lost.
-            return failed.current is not None and (failed.current.text(SEQUENCER), failed.current.text(STATUS)) == (
-                order,
-                status,
+            current = failed.current
+            # The same event again, or the SDK's own repeat of a write whose answer was lost. What has become of the
+            # document since is none of its business.
+            return (
+                current is not None
+                and current.text(SEQUENCER) == order
+                and (current.text(STATUS) == _DELETED) == (status == _DELETED)
             )
         return True

@@ -86,6 +86,15 @@ async def test_a_deletion_leaves_a_marker_with_nothing_of_the_document_and_an_en
     assert item(client)["created_at"] == item(client)["updated_at"]
 
 
+async def test_an_event_that_comes_again_does_not_start_a_processed_document_over(documents, client):
+    document = await upload(documents)
+    client.put_item(TableName="memory", Item={**item(client), "status": {"S": "READY"}})
+
+    assert await upload(documents, now=AT + timedelta(hours=1)) == document
+
+    assert (item(client)["status"], item(client)["updated_at"]) == ({"S": "READY"}, {"S": MOMENT})
+
+
 async def test_an_answer_that_was_lost_changes_nothing(documents, wire):
     wire.lose_answer("UpdateItem")
     assert await upload(documents) is not None
