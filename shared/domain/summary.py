@@ -77,7 +77,7 @@ class SummaryEntry(BaseModel):
     sequence: Annotated[int, Field(ge=1)]
     start_message_index: Annotated[int, Field(ge=0)]
     end_message_index: Annotated[int, Field(ge=0)]
-    message_count: Annotated[int, Field(ge=0)]
+    message_count: Annotated[int, Field(ge=1)]
     message_ids: list[Annotated[MessageId, Field(min_length=1)]]
     summary: SummaryOutput
     trigger_reason: Literal["turn_based", "token_based"] = "turn_based"

@@ -133,6 +133,10 @@ class TestMerge:
         # M03, M06
         assert merge(StoredProfile(doc={"name": saved}), LIN)["name"] == saved
 
+    def test_a_profile_nobody_wrote_is_empty_and_has_version_zero(self) -> None:
+        # M01
+        assert StoredProfile() == StoredProfile(doc={}, version=0, tombstones=frozenset(), origins={})
+
     def test_what_the_account_does_not_have_fills_nothing(self) -> None:
         # M04, M05
         assert merge(StoredProfile(doc={"city": "Oslo"}), AccountOverlay(name="")) == {"city": "Oslo", "name": ""}

@@ -11,6 +11,7 @@ from shared.domain.summary import (
     QuestionAnswer,
     SummaryEntry,
     SummaryOutput,
+    SummaryRows,
     estimate_tokens,
     format_entries,
     format_passes,
@@ -55,6 +56,7 @@ class TestEntry:
             {"message_count": 2},  # TS02: off by one
             {"message_count": 4},
             {"end_message_index": 6},
+            {"start_message_index": 6, "message_count": 0, "message_ids": []},  # covers nothing
             {"message_ids": ["m3", "m4"]},  # TS03
             {"message_ids": ["m3", "m4", ""]},
             {"message_ids": ["m3", "m4", 5]},
@@ -74,6 +76,11 @@ class TestEntry:
         with pytest.raises(ValidationError):
             SummaryEntry.model_validate(entry(3, 5).model_dump() | change)
 
+    def test_the_least_entry(self) -> None:
+        # TS01
+        least = {"thread_id": "t", "token_count_before": 0, "token_count_after": 0, "message_ids": ["m"]}
+        assert SummaryEntry.model_validate(entry(0, 0).model_dump() | least).message_ids == ["m"]
+
     def test_both_reasons_are_read(self) -> None:
         # TS04
         for reason in ("turn_based", "token_based"):
@@ -83,6 +90,11 @@ class TestEntry:
         # TS05
         with pytest.raises(ValidationError):
             entry(3, 5).sequence = 2
+
+
+def test_a_thread_without_rows_has_none_and_starts_at_the_first() -> None:
+    # TP12
+    assert SummaryRows().model_dump() == {"entries": (), "corrupt": 0, "highest_sequence": 0}
 
 
 class TestFormat:
