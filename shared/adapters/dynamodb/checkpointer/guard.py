@@ -5,6 +5,7 @@ of the root namespace counts only from when the guard was moved to it, in one co
 guard's head was never accepted, and no reader takes it for the thread's newest.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -108,8 +109,13 @@ class Guard:
         except ConditionFailedError as refused:
             _refuse_unless_open(GuardState.read(refused.current), lease)
 
-    def move_head(self, place: Place, checkpoint: str, lease: int | None, expires: int | None) -> None:
+    def move_head(self, place: Place, checkpoint: str, lease: int | None, expires: int | None) -> bool:
         """Make a checkpoint of the root namespace count, and the thread's head unless a newer one is.
+
+        Returns
+        -------
+        bool
+            Whether it is the head.
 
         Raises
         ------
@@ -124,6 +130,8 @@ class Guard:
             # A branch from the past: it is there, and the newer head stays.
             if lease is not None and lease > state.lease:
                 self.register(place, lease)
+            return False
+        return True
 
     def _move_head(self, place: Place, checkpoint: str, lease: int | None, expires: int | None) -> None:
         condition = f"{_OPEN} AND (attribute_not_exists(#head) OR #head <= :head)"
@@ -142,15 +150,35 @@ class Guard:
             values[":ttl"] = _number(expires)
         self._table.update(place.guard, expression=expression, names=names, values=values, condition=condition)
 
-    def mark_deleted(self, place: Place) -> None:
-        """Refuse every write from now on, and show the thread as empty."""
+    def mark_deleted(self, place: Place) -> GuardState:
+        """Refuse every write from now on, and show the thread as empty; give what the guard said before."""
         expires = int((self._table.clock.now() + KEEP_DELETED).timestamp())
-        self._table.update(
+        before = self._table.update(
             place.guard,
-            expression="SET #state = :state, #ttl = :ttl, #schema = :schema REMOVE #head",
-            names={"#state": STATE, "#ttl": TTL, "#head": _HEAD},
+            expression="SET #state = :state, #ttl = :ttl, #schema = :schema",
+            names={"#state": STATE, "#ttl": TTL},
             values={":state": {"S": _DELETED}, ":ttl": _number(expires)},
+            returned="ALL_OLD",
         )
+        return GuardState.read(before)
+
+    def drop_head(self, place: Place) -> None:
+        """Forget which checkpoint was the head of a deleted thread: it is gone, and nothing is awaited any more."""
+        self._table.update(
+            place.guard, expression="SET #schema = :schema REMOVE #head", names={"#head": _HEAD}, values={}
+        )
+
+    def move_back(self, place: Place, head: str, to: str | None) -> None:
+        """Move the head from a checkpoint that was removed to an older one; not if it has moved on meanwhile."""
+        # An update that fails is no loss: the newest checkpoint below the head counts in any case.
+        with suppress(ConditionFailedError):
+            self._table.update(
+                place.guard,
+                expression="SET #schema = :schema" + (", #head = :to" if to else " REMOVE #head"),
+                names={"#head": _HEAD},
+                values={":head": {"S": head}} | ({":to": {"S": to}} if to else {}),
+                condition="#head = :head",
+            )
 
     def begin_filling(self, place: Place) -> None:
         """Hide an empty thread until :meth:`end_filling`.

@@ -5,11 +5,13 @@ is rewritten first, then they go, and what only they needed goes last.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from shared.adapters.dynamodb.checkpointer.blobs import with_body
 from shared.adapters.dynamodb.checkpointer.cache import Cache
 from shared.adapters.dynamodb.checkpointer.guard import Guard
 from shared.adapters.dynamodb.checkpointer.keys import (
+    ROOT,
     EntryName,
     Place,
     Span,
@@ -34,6 +36,9 @@ from shared.adapters.dynamodb.checkpointer.shelf import Shelf
 from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, key_of
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
+
+# With pauses of up to a second, longer than the client waits for any answer.
+_PATIENCE: Final = 24
 
 
 class Removal:
@@ -60,9 +65,21 @@ class Removal:
 
         The thread reads as empty from the first request on. Only the guard stays for a while, to refuse late writes.
         """
-        self._guard.mark_deleted(place)
-        while self._sweep(place):
-            pass
+        # A run writes a checkpoint while the guard moves to it. If the guard says that there is a head, and there is
+        # none, then that write is under way, or its process died; no request is under way for long.
+        awaited = self._guard.mark_deleted(place).head
+        tries = 0
+        while True:
+            swept = self._sweep(place)
+            if awaited is not None and place.head(ROOT, awaited) in swept:
+                awaited = None
+            if swept:
+                continue
+            if awaited is None or tries == _PATIENCE:
+                break
+            tries += 1
+            self._table.pause(tries)
+        self._guard.drop_head(place)
 
     def runs(self, owner: str, runs: Sequence[str]) -> None:
         """Remove the checkpoints of runs and the writes left with them, whatever threads they are in."""
@@ -102,6 +119,7 @@ class Removal:
     def _remove(self, place: Place, namespace: str, doomed: set[str]) -> None:
         later = Span(entries_of(namespace, min(doomed)).first, entries(namespace).last)
         survivors = False
+        head = self._guard.state(place).head if namespace == ROOT else None
         orphans: list[Found] = []
         for found in self._reader.heads(place, later):
             if found.checkpoint in doomed:
@@ -113,6 +131,9 @@ class Removal:
             self._rewrite(place, found.load())
         for checkpoint in sorted(doomed, reverse=True):
             self._delete(place, list(self._entries(place, entries_of(namespace, checkpoint))))
+        if head is not None and head in doomed:
+            newest = self._reader.newest(place, namespace)
+            self._guard.move_back(place, head, newest.checkpoint if newest else None)
         if not survivors:
             # Nothing was built on them, so what they stored beside them is needed by nobody.
             for checkpoint in sorted(doomed):
@@ -171,8 +192,8 @@ class Removal:
                     yield at
                     at = None if at == piece.first else shelf.chunk(at, loaded.checkpoint).before
 
-    def _sweep(self, place: Place) -> bool:
-        """Remove what is there at the moment; give whether anything was."""
+    def _sweep(self, place: Place) -> set[Key]:
+        """Remove what is there at the moment, and give the keys."""
         keys: list[Key] = []
         for page in self._table.pages(place.partition, everything(), keys_only=True, expired=True):
             for each in page:
@@ -184,7 +205,7 @@ class Removal:
                     keys.append(place.run_entry(each[RUN]["S"], name.namespace, name.checkpoint))
                 keys.append(key)
         self._table.write(deletes=keys)
-        return bool(keys)
+        return set(keys)
 
     def _entries(self, place: Place, span: Span) -> Iterator[tuple[EntryName, Item]]:
         for page in self._table.pages(place.partition, span, keys_only=True, expired=True):

@@ -112,7 +112,8 @@ class CheckpointTable:
         self._client = client
         self.name = name
         self.clock = clock or SystemClock()
-        self._pause = pause
+        self.pause = pause
+        """Waits before the next try."""
 
     def get(self, key: Key) -> Item | None:
         """Read one item; ``None`` when it is not there."""
@@ -181,21 +182,30 @@ class CheckpointTable:
                 open_keys = reply.get("UnprocessedKeys", {}).get(self.name, {}).get("Keys", [])
                 if not open_keys:
                     break
-                self._pause(tries)
+                self.pause(tries)
         return {key_of(each): each for each in found}
 
-    def write(self, puts: Sequence[Item] = (), deletes: Iterable[Key] = ()) -> None:
-        """Write and remove items, 25 a request, one request after the other, in this order and without conditions."""
+    def write(self, puts: Sequence[Item] = (), deletes: Iterable[Key] = ()) -> int:
+        """Write and remove items, 25 a request, one request after the other, in this order and without conditions.
+
+        Returns
+        -------
+        int
+            How many tries a request took at most; none if there was nothing to do.
+        """
         writes: list[Any] = [{"PutRequest": {"Item": each}} for each in puts]
         writes += [{"DeleteRequest": {"Key": wire_key(key)}} for key in deletes]
+        most = 0
         for batch in _batches(writes):
             left = batch
             for tries in self._tries("BatchWriteItem"):
+                most = max(most, tries)
                 reply = self._try(self._client.batch_write_item, RequestItems={self.name: left})
                 left = reply.get("UnprocessedItems", {}).get(self.name, [])
                 if not left:
                     break
-                self._pause(tries)
+                self.pause(tries)
+        return most
 
     def update(
         self,

@@ -1,10 +1,11 @@
 """Writes checkpoints and pending writes, each beside a look at the thread's guard."""
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -23,10 +24,7 @@ from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, It
 from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Whole
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
-from shared.domain.errors import ConflictError
-
-# A purge needs four requests, one after the other, so it does not fit between two answers that come this close.
-_CLOSE_SECONDS: Final = 0.02
+from shared.domain.errors import ConflictError, StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +85,9 @@ class Writer:
     ) -> None:
         """Write a checkpoint.
 
-        Everything that something else refers to is there before it. The checkpoint itself and the move of the guard's
-        head go side by side: the first without the second is never met by a reader, and the second without the first
-        leaves the checkpoint before as the newest.
+        Everything that it refers to is there before it. The checkpoint itself and the move of the guard's head go side
+        by side: the first without the second is never met by a reader, and the second without the first leaves the
+        checkpoint before as the newest.
 
         Raises
         ------
@@ -112,14 +110,11 @@ class Writer:
                 self._table.write(deletes=[key_of(each) for each in (*parcel.together, *parcel.first)])
 
         self._table.write(parcel.first)
-        self._guarded(
-            lambda: self._table.write(parcel.together),
-            (lambda: self._guard.move_head(place, draft.checkpoint, lease, expires))
-            if namespace == ROOT
-            else (lambda: self._admit(place, lease)),
-            lambda: self._guard.check(place, lease),
-            take_back,
-        )
+        if namespace == ROOT:
+            self._write_beside_guard(place, draft.checkpoint, parcel.together, lease, expires, take_back)
+        else:
+            self._table.write(parcel.together)
+            self._admit_written(place, lease, take_back)
         self._remember(place, namespace, composed.footprint, parcel.bodies, lease)
 
     def put_writes(
@@ -146,54 +141,50 @@ class Writer:
                 parts += blob_items(place, namespace, value, content, expires)
             records[index] = WriteRecord(channel, task_path, value)
         updates = list(page_updates(place, namespace, checkpoint, task, records))
-        replaced: list[tuple[PageUpdate, Item]] = []
-
-        def write() -> None:
-            replaced.extend((each, self._update(each, expires)) for each in updates)
-
         self._table.write(parts)
-        self._guarded(
-            write,
-            lambda: self._admit(place, lease),
-            lambda: self._guard.check(place, lease),
-            lambda: self._take_back(replaced, parts),
-        )
+        replaced = [(each, self._update(each, expires)) for each in updates]
+        self._admit_written(place, lease, lambda: self._take_back(replaced, parts))
         if lease is not None:
             self._cache.leases.keep((self._table.name, place.partition), lease, 0)
 
-    def _guarded(
+    def _write_beside_guard(
         self,
-        write: Callable[[], None],
-        admit: Callable[[], None],
-        check: Callable[[], None],
+        place: Place,
+        checkpoint: str,
+        items: Sequence[Item],
+        lease: int | None,
+        expires: int | None,
         take_back: Callable[[], None],
     ) -> None:
-        """Write beside the guard's answer, and take back what was written when it says no."""
-        answered_at = 0.0
+        """Write a checkpoint while the guard's head moves to it.
 
-        def admitted() -> None:
-            nonlocal answered_at
-            admit()
-            answered_at = time.monotonic()
-
-        written = beside(write)
+        A thread may be deleted between the two. Then the guard has moved first, and the removal, which is told so by
+        the guard, waits for what is still to come.
+        """
+        written = beside(lambda: self._table.write(items))
         try:
-            admitted()
+            awaited = self._guard.move_head(place, checkpoint, lease, expires)
         except ConflictError:
-            written.result()
-            take_back()
+            if written.exception() is None:
+                _best_effort(take_back)
             raise
-        except BaseException:
-            written.exception()
+        finally:
+            wait([written])
+        if written.result() > 1 or not awaited:
+            # No removal has waited for it, or it came so late that none did any more.
+            self._admit_written(place, lease, take_back)
+
+    def _admit_written(self, place: Place, lease: int | None, take_back: Callable[[], None]) -> None:
+        """Ask the guard about what was written, and take it back when it says no.
+
+        In this order nothing is left over: what is written before the guard is asked is there for every removal that
+        the guard does not know of yet.
+        """
+        try:
+            self._admit(place, lease)
+        except ConflictError:
+            _best_effort(take_back)
             raise
-        written.result()
-        if time.monotonic() - answered_at > _CLOSE_SECONDS:
-            # The thread may have been deleted, and swept, between the guard's answer and the write's arrival.
-            try:
-                check()
-            except ConflictError:
-                take_back()
-                raise
 
     def _admit(self, place: Place, lease: int | None) -> None:
         if lease is None or self._cache.leases.get((self._table.name, place.partition)) == lease:
@@ -251,6 +242,12 @@ class Writer:
             self._cache.newest.keep(newest, footprint.checkpoint, len(footprint.checkpoint))
         if lease is not None:
             self._cache.leases.keep((table, place.partition), lease, 0)
+
+
+def _best_effort(take_back: Callable[[], None]) -> None:
+    # The refusal is what the caller must hear. What stays behind is at worst a branch that nothing leads to.
+    with suppress(StoreError):
+        take_back()
 
 
 def _parcel(place: Place, namespace: str, composed: Composed, expires: int | None, run: str | None) -> _Parcel:
