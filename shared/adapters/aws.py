@@ -36,7 +36,22 @@ _MODEL = Config(
     max_pool_connections=_THREADS,
 )
 
-_CONFIGS = {"dynamodb": _FAST, "events": _FAST, "sqs": _FAST, "s3": _FAST, "bedrock-runtime": _MODEL}
+# A query that nobody made lately takes most of a second, a write of 500 vectors carries ten megabytes.
+_SEARCH = Config(
+    connect_timeout=1,
+    read_timeout=15,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=_THREADS,
+)
+
+_CONFIGS = {
+    "dynamodb": _FAST,
+    "events": _FAST,
+    "sqs": _FAST,
+    "s3": _FAST,
+    "s3vectors": _SEARCH,
+    "bedrock-runtime": _MODEL,
+}
 
 SERVICES: Final = tuple(_CONFIGS)
 """Every AWS service that the product calls; the bundles carry the SDK's description of these and no others."""

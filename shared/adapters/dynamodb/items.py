@@ -16,14 +16,20 @@ from shared.adapters.dynamodb.schema import (
     encode_part,
     moment,
 )
-from shared.domain.errors import CorruptItemError, InvalidIdError, ItemTooLargeError
+from shared.domain.errors import (
+    CorruptItemError,
+    InvalidIdError,
+    InvalidInputError,
+    ItemTooLargeError,
+    NotJsonError,
+)
 
 T = TypeVar("T")
 
 Key: TypeAlias = tuple[str, str]
 """Partition key and sort key, encoded."""
 
-Plain: TypeAlias = "str | int | bool | datetime | Sequence[str]"
+Plain: TypeAlias = "str | bytes | int | bool | datetime | Sequence[str]"
 """What an attribute of ours may be; a moment is stored as text."""
 
 Attributes: TypeAlias = Mapping[str, Plain]
@@ -50,10 +56,18 @@ def compact_json(value: object) -> str:
 
     Raises
     ------
-    ValueError
-        For ``NaN`` and the infinities, which JSON does not have.
+    NotJsonError
+        For ``NaN``, the infinities and lone surrogates, which Python reads from a request's JSON but no other reader
+        would.
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise NotJsonError("$", "a text holds a lone surrogate") from None
+    except (TypeError, ValueError) as error:
+        raise NotJsonError("$", "it is no JSON value") from error
+    return text
 
 
 class StoredItem:
@@ -94,6 +108,10 @@ class StoredItem:
     def text_or_none(self, name: str) -> str | None:
         """Give a text, or ``None`` when the attribute is missing."""
         return self.text(name) if self.has(name) else None
+
+    def blob(self, name: str) -> bytes:
+        """Give bytes."""
+        return self._typed(name, "B", bytes, None)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Give a whole number."""
@@ -153,16 +171,24 @@ def wire_key(key: Key) -> dict[str, dict[str, str]]:
 
 
 def wire_value(value: Plain) -> dict[str, Any]:
-    """Give one value in DynamoDB's wire form."""
+    """Give one value in DynamoDB's wire form.
+
+    Raises
+    ------
+    InvalidInputError
+        When a text has no UTF-8 form.
+    """
     if isinstance(value, str):
-        return {"S": value}
+        return {"S": _checked_text(value)}
+    if isinstance(value, bytes):
+        return {"B": value}
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, int):
         return {"N": str(value)}
     if isinstance(value, datetime):
         return {"S": moment(value)}
-    return {"L": [{"S": each} for each in value]}
+    return {"L": [{"S": _checked_text(each)} for each in value]}
 
 
 def bytes_of(attributes: Mapping[str, Any]) -> int:
@@ -188,10 +214,20 @@ def _checked(key: Key) -> Key:
     return key
 
 
+def _checked_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError("A text holds a lone surrogate, which has no UTF-8 form.") from None
+    return text
+
+
 def _value_bytes(value: Mapping[str, Any]) -> int:
     ((kind, content),) = value.items()
     if kind == "S":
         return len(content.encode())
+    if kind == "B":
+        return len(content)
     if kind == "N":
         # Two digits a byte, and one or two more: the higher figure.
         return len(content) // 2 + 2

@@ -70,6 +70,14 @@ STATE: Final = "state"
 ATTEMPTS: Final = "attempts"
 UNTIL: Final = "until"
 
+# The exact index: a part is what one version of a document has in it.
+INDEX_PART_ROW: Final = "index_part"
+INDEXED_CHUNK_ROW: Final = "indexed_chunk"
+VECTOR: Final = "vector"
+TEXT: Final = "text"
+PLACE: Final = "place"
+"""Pages, offsets and headings of a chunk, as one compact JSON string."""
+
 SEQUENCER: Final = "sequencer"
 OBJECT_KEY: Final = "object_key"
 OBJECT_VERSION: Final = "object_version"

@@ -1,0 +1,1 @@
+"""The knowledge base's index on Amazon S3 Vectors."""
