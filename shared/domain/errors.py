@@ -185,6 +185,7 @@ class CorruptCheckpointError(CorruptItemError):
         super().__init__(f"Checkpoint {checkpoint_id} of thread {thread_id} cannot be read: {why}")
         self.thread_id = thread_id
         self.checkpoint_id = checkpoint_id
+        self.why = why
 
 
 class ModelError(EverthreadError):

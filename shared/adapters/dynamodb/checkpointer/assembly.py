@@ -16,6 +16,7 @@ from shared.adapters.dynamodb.checkpointer.records import (
 )
 from shared.adapters.dynamodb.checkpointer.shelf import Shelf
 from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Stored, Whole, digest
+from shared.domain.errors import CorruptCheckpointError
 
 V = TypeVar("V")
 
@@ -138,6 +139,14 @@ class Assembly:
         known = self._line.get(checkpoint)
         if known is not None:
             return known
+        try:
+            return self._put_together(checkpoint)
+        except CorruptCheckpointError as error:
+            if error.checkpoint_id == checkpoint:
+                raise
+            raise self._shelf.corrupt(checkpoint, f"it needs {error.checkpoint_id}, and {error.why}") from error
+
+    def _put_together(self, checkpoint: str) -> State:
         line = self._shelf.ancestry(checkpoint)
         needed = list(_slices(line[0][1].lists))
         offering, hoped_for = _last_offer(line)
