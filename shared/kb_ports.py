@@ -6,6 +6,8 @@ from typing import Final, Protocol
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
 from shared.domain.kb.hits import Hit, LiveDocument, Vector
+from shared.domain.kb.ocr import OcrText
+from shared.domain.kb.parsed import PageScan, ParsedDocument
 
 MAX_HITS: Final = 100
 """How many hits one query may ask for."""
@@ -114,4 +116,53 @@ class ChunkReader(Protocol):
 
     async def of_document(self, user: UserId, document: DocumentId, version: int, *, limit: int) -> Sequence[Chunk]:
         """Read the first chunks of one version; empty when there is none for this user. Raises ``StoreError``."""
+        ...
+
+
+class DocumentParser(Protocol):
+    """Turns the bytes of a file into pages. What comes in may be anything."""
+
+    async def parse(self, data: bytes, name: str) -> ParsedDocument:
+        """Read a file's pages, at least one of which has text or needs OCR.
+
+        Parameters
+        ----------
+        data : bytes
+            The file.
+        name : str
+            What it is called; its ending tells apart the kinds of text, which have no signature.
+
+        Raises
+        ------
+        DocumentError
+            When it cannot be read; its ``state`` is where the document ends.
+        """
+        ...
+
+    async def scans(self, data: bytes, name: str, numbers: Sequence[int]) -> Sequence[PageScan]:
+        """Give pages of a file for OCR, each in a file of its own; a few at a time, for they are all held in memory.
+
+        Raises
+        ------
+        DocumentError
+            When one of them cannot be given.
+        """
+        ...
+
+
+class Ocr(Protocol):
+    """Reads pictures of text."""
+
+    async def read(self, scan: PageScan) -> OcrText:
+        """Read one page; a page without words gives an empty text.
+
+        Raises
+        ------
+        OcrDeniedError
+            When OCR may not be used at all: documents that need it end as ``NEEDS_OCR``.
+        OcrRefusedError
+            When this page cannot be read.
+        OcrError
+            When it could not be read this time; ``retryable``.
+        """
         ...

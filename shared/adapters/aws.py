@@ -44,6 +44,14 @@ _SEARCH = Config(
     max_pool_connections=_THREADS,
 )
 
+# A dense page takes seconds.
+_OCR = Config(
+    connect_timeout=2,
+    read_timeout=30,
+    retries={"mode": "standard", "total_max_attempts": 5},
+    max_pool_connections=_THREADS,
+)
+
 _CONFIGS = {
     "dynamodb": _FAST,
     "events": _FAST,
@@ -51,6 +59,7 @@ _CONFIGS = {
     "s3": _FAST,
     "s3vectors": _SEARCH,
     "bedrock-runtime": _MODEL,
+    "textract": _OCR,
 }
 
 SERVICES: Final = tuple(_CONFIGS)

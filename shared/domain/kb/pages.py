@@ -165,10 +165,7 @@ def require_text(pages: Sequence[Page]) -> None:
     """
     if any(page.kind is PageKind.TEXT for page in pages):
         return
-    unread = pages_for_ocr(pages)
-    if unread:
-        raise NeedsOcrError(unread_pages=len(unread))
-    raise EmptyDocumentError
+    raise NeedsOcrError if pages_for_ocr(pages) else EmptyDocumentError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,7 @@ import itertools
 
 import pytest
 
-from shared.domain.kb.failures import (
-    CorruptDocumentError,
-    DocumentError,
-    DocumentTooLargeError,
-    EmptyDocumentError,
-    EncryptedDocumentError,
-    IngestionFailedError,
-    NeedsOcrError,
-    UnsupportedDocumentError,
-)
+from shared.domain.kb.failures import IngestionFailedError, document_error
 from shared.domain.kb.states import (
     DocumentState,
     IllegalTransitionError,
@@ -22,15 +13,7 @@ from shared.domain.kb.states import (
 
 S = DocumentState
 WAY = [S.PENDING, S.PREPARED, S.OCR, S.MARKDOWN, S.EMBEDDING, S.READY]
-FAILURES: list[DocumentError] = [
-    EmptyDocumentError(),
-    NeedsOcrError(unread_pages=1),
-    EncryptedDocumentError(),
-    UnsupportedDocumentError(),
-    DocumentTooLargeError("This document is over a limit."),
-    CorruptDocumentError(),
-    IngestionFailedError(),
-]
+FAILURES = [document_error(state, "") for state in S if state.is_failure]
 
 
 def test_the_way_of_a_document():
@@ -78,11 +61,25 @@ def test_every_failure_can_be_reached_from_the_beginning():
 
 
 def test_there_is_an_error_with_a_reason_for_every_state_that_is_a_failure():
-    assert {failure.state for failure in FAILURES} == {state for state in S if state.is_failure}
+    assert [failure.state for failure in FAILURES] == [
+        S.EMPTY,
+        S.NEEDS_OCR,
+        S.ENCRYPTED,
+        S.UNSUPPORTED,
+        S.TOO_LARGE,
+        S.CORRUPT,
+        S.FAILED,
+    ]
     for failure in FAILURES:
         assert failure.code == failure.state
         assert failure.reason.endswith(".")
         assert len(failure.reason.split()) > 3
+
+
+def test_a_reason_of_its_own():
+    assert document_error(S.TOO_LARGE, "It has 9,000 pages.").reason == "It has 9,000 pages."
+    with pytest.raises(KeyError):
+        document_error(S.READY, "")
 
 
 def test_only_what_may_go_better_may_be_retried():
