@@ -5,6 +5,8 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from shared.adapters.bedrock.faults import model_error
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
@@ -34,3 +36,38 @@ class Attempts:
     def wait_after(self, failures: int) -> float:
         """Draw how long to wait after so many failures."""
         return self.spread(0.0, min(self.longest_wait, self.first_wait * 2 ** (failures - 1)))
+
+
+class AttemptsAtCall:
+    """The attempts at one call; made when the first begins.
+
+    Parameters
+    ----------
+    attempts : Attempts
+        How often, and for how long.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        self._failures = 0
+        self._began = asyncio.get_running_loop().time()
+
+    async def failed(self, error: Exception, *, final: bool = False) -> None:
+        """Wait until the next attempt is due, or raise what the error means when there is none.
+
+        Parameters
+        ----------
+        error : Exception
+            What the last attempt ended with.
+        final : bool
+            Whether the call can no longer be made again.
+        """
+        self._failures += 1
+        meant = model_error(error)
+        if meant is None or meant is error:
+            raise error
+        elapsed = asyncio.get_running_loop().time() - self._began
+        spent = self._failures >= self._attempts.most or elapsed >= self._attempts.patience
+        if final or spent or not meant.retryable:
+            raise meant from error
+        await self._attempts.pause(self._attempts.wait_after(self._failures))

@@ -4,7 +4,6 @@ langchain-aws makes the requests and reads the answers; here they are made fit f
 event loop, tried again as long as nobody has seen a token, and failing with the product's own errors.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
@@ -17,8 +16,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import Field
 
 from shared.adapters.aws import in_thread, iterate_in_thread
-from shared.adapters.bedrock.attempts import Attempts
-from shared.adapters.bedrock.faults import model_error
+from shared.adapters.bedrock.attempts import Attempts, AttemptsAtCall
 from shared.adapters.bedrock.model_ids import foundation_model, provider_of
 from shared.domain.errors import ModelRefusedError
 
@@ -94,7 +92,7 @@ class BedrockChatModel(ChatBedrockConverse):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401 - as in LangChain
     ) -> AsyncIterator[ChatGenerationChunk]:
-        run = _Run(self.attempts)
+        run = AttemptsAtCall(self.attempts)
         while True:
             # What comes before the first token is held back: after it the call can no longer be made again.
             held: list[ChatGenerationChunk] = []
@@ -126,7 +124,7 @@ class BedrockChatModel(ChatBedrockConverse):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401 - as in LangChain
     ) -> ChatResult:
-        run = _Run(self.attempts)
+        run = AttemptsAtCall(self.attempts)
         while True:
             try:
                 result = await in_thread(super()._generate, messages, stop, None, **kwargs)
@@ -138,27 +136,6 @@ class BedrockChatModel(ChatBedrockConverse):
                 await run.failed(error)
                 continue
             return result
-
-
-class _Run:
-    """The attempts at one call."""
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        self._failures = 0
-        self._began = asyncio.get_running_loop().time()
-
-    async def failed(self, error: Exception, *, final: bool = False) -> None:
-        """Wait until the next attempt is due, or raise what the error means when there is none."""
-        self._failures += 1
-        meant = model_error(error)
-        if meant is None or meant is error:
-            raise error
-        elapsed = asyncio.get_running_loop().time() - self._began
-        spent = self._failures >= self._attempts.most or elapsed >= self._attempts.patience
-        if final or spent or not meant.retryable:
-            raise meant from error
-        await self._attempts.pause(self._attempts.wait_after(self._failures))
 
 
 def _says_something(message: BaseMessage) -> bool:
