@@ -9,6 +9,7 @@ import pytest
 
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.domain.errors import (
+    InvalidInputError,
     ItemTooLargeError,
     LeaseLostError,
     ThreadBusyError,
@@ -461,6 +462,20 @@ async def test_a_row_that_would_be_too_large_is_refused_before_anything_is_writt
     with pytest.raises(ItemTooLargeError) as refusal:
         await acquire(one, RIVAL, now=NOW + HOLD, pending=[large])
     assert refusal.value.size > refusal.value.limit
+
+
+@pytest.mark.parametrize("text", ["\ud800", float("nan")])
+async def test_what_json_does_not_have_is_refused(one, text):
+    """Python reads both from a request's body."""
+    with pytest.raises(InvalidInputError):
+        await acquire(one, pending=[{"type": "human", "id": "h", "content": text}])
+    with pytest.raises(InvalidInputError):
+        await one.update_metadata(ANNA, ONE, {"a": text}, now=NOW)
+    with pytest.raises(InvalidInputError):
+        await one.create(row_of(thread_number(2), metadata={"a": text}))
+
+    assert (await one.get(ANNA, ONE)).lease is None
+    assert await found(one) == [ONE]
 
 
 # Stopping

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from shared.adapters.dynamodb.items import compact_json
 from shared.adapters.dynamodb.schema import ITEM_MAX_BYTES
 from shared.domain.errors import (
     ItemTooLargeError,
@@ -222,7 +223,7 @@ class InMemoryThreads(Faults):
 
 
 def _as_stored(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    return json.loads(compact_json(value))
 
 
 def _holds(row: ThreadRow, now: datetime) -> bool:
@@ -236,6 +237,6 @@ def _listed(row: ThreadRow) -> ThreadRow:
 
 
 def _check_size(row: ThreadRow) -> None:
-    size = len(json.dumps([dict(row.metadata), [dict(each) for each in row.pending]], ensure_ascii=False).encode())
+    size = len(compact_json([dict(row.metadata), [dict(each) for each in row.pending]]).encode())
     if size > ITEM_MAX_BYTES:
         raise ItemTooLargeError("The thread's row", size, ITEM_MAX_BYTES)

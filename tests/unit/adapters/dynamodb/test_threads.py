@@ -10,6 +10,7 @@ from shared.adapters.dynamodb.schema import MEMORY_TABLE
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.domain.errors import (
     CorruptItemError,
+    InvalidInputError,
     StoreError,
     ThreadBusyError,
     ThreadExistsError,
@@ -206,6 +207,14 @@ async def test_a_row_that_cannot_be_read_is_corrupt_and_not_missing(one, client,
     )
     with pytest.raises(CorruptItemError):
         await one.get(ANNA, ONE)
+
+
+async def test_a_title_without_a_utf_8_form_is_refused(one, wire):
+    with pytest.raises(InvalidInputError):
+        await one.rename(ANNA, ONE, "\ud800")
+    with pytest.raises(InvalidInputError):
+        await one.create(row_of(thread_number(2), preview="\ud800"))
+    assert not wire.requests
 
 
 # Requests
