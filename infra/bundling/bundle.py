@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+import tomllib
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -75,7 +77,9 @@ def build(function: str, target: Target) -> Bundle:
     start = time.monotonic()
     sources = list(_sources(function))
     requirements = ROOT / "requirements" / f"{function.replace('_', '-')}.txt"
-    layer_hash = _hash(target.identity, [requirements, *_python_files(Path(__file__).parent), _clients_module()])
+    asked_for = _asked_for(requirements.stem)
+    what = f"{target.identity} {' '.join(sorted(asked_for))}"
+    layer_hash = _hash(what, [requirements, *_python_files(Path(__file__).parent), _clients_module()])
     content_hash = _hash(layer_hash, sources)
     folder = BUILD / target.name / function
     stamp = folder.with_suffix(".hash")
@@ -83,7 +87,7 @@ def build(function: str, target: Target) -> Bundle:
     if folder.is_dir() and stamp.exists() and stamp.read_text(encoding="utf-8") == content_hash:
         return bundle
 
-    layer = _layer(requirements, layer_hash, target)
+    layer = _layer(requirements, layer_hash, target, asked_for)
     stamp.unlink(missing_ok=True)
     with _replacing(folder) as new:
         _link_tree(layer, new)
@@ -100,7 +104,7 @@ def build(function: str, target: Target) -> Bundle:
     return bundle
 
 
-def _layer(requirements: Path, layer_hash: str, target: Target) -> Path:
+def _layer(requirements: Path, layer_hash: str, target: Target, asked_for: Collection[str]) -> Path:
     """Give the folder with a group's dependencies, installed, pruned and compiled."""
     from shared.adapters import aws
 
@@ -120,9 +124,15 @@ def _layer(requirements: Path, layer_hash: str, target: Target) -> Path:
             ],
             check=True,
         )
-        prune(new, aws.SERVICES)
+        prune(new, aws.SERVICES, asked_for)
         _compile(new, new, target)
     return layer
+
+
+def _asked_for(group: str) -> set[str]:
+    """Give the names of the packages in a dependency group of ``pyproject.toml``."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in groups[group]}
 
 
 def _sources(function: str) -> Iterator[Path]:

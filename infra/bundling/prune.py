@@ -1,7 +1,7 @@
 """What a function never imports, and so need not carry."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -11,12 +11,14 @@ ALSO_LOADED: Final = ("bedrock",)
 # Removed wherever they are. Metadata stays: packages read their own version from it when they are imported.
 _EVERYWHERE: Final = ("**/__pycache__", "**/tests", "**/*.pyi", "**/*.pyx", "**/*.h", "*.dist-info/RECORD")
 
+_UNASKED: Final = {
+    # langchain-aws lists it for its vector stores and imports it nowhere else; the check of the bundle proves it.
+    "numpy": ("numpy", "numpy.libs", "numpy-*.dist-info"),
+}
+"""Packages that others bring, and that nobody imports who does not ask for them by name, to their files."""
+
 _UNUSED: Final = {
     "bin": "command lines",
-    # langchain-aws lists it for its vector stores and imports it nowhere else; the check of the bundle proves it.
-    "numpy": "arrays",
-    "numpy.libs": "their BLAS",
-    "numpy-*.dist-info": "says that numpy is here",
     # zstandard has two engines and takes the C one on CPython.
     "zstandard/_cffi*": "the engine of other Pythons",
     "zstandard/backend_cffi.py": "its Python half",
@@ -26,7 +28,7 @@ _UNUSED: Final = {
 """Path in the folder to what it would be for."""
 
 
-def prune(folder: Path, services: Iterable[str]) -> None:
+def prune(folder: Path, services: Iterable[str], asked_for: Collection[str] = ()) -> None:
     """Remove from installed packages what is never imported.
 
     Parameters
@@ -35,8 +37,11 @@ def prune(folder: Path, services: Iterable[str]) -> None:
         Where the packages are.
     services : iterable of str
         The AWS services whose descriptions botocore must keep.
+    asked_for : collection of str
+        The packages that the function's group names.
     """
-    for pattern in (*_EVERYWHERE, *_UNUSED):
+    unasked = (pattern for package, files in _UNASKED.items() if package not in asked_for for pattern in files)
+    for pattern in (*_EVERYWHERE, *_UNUSED, *unasked):
         _remove_all(folder.glob(pattern))
     kept = {*services, *ALSO_LOADED}
     _remove_all(folder.glob("botocore/data/*"), unless=lambda path: path.is_file() or path.name in kept)

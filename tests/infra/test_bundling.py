@@ -63,6 +63,13 @@ class TestPruning:
 
         assert files(tmp_path) == kept
 
+    def test_numpy_stays_where_a_function_asks_for_it(self, tmp_path: Path) -> None:
+        write(tmp_path / "numpy/__init__.py")
+
+        prune(tmp_path, [], {"numpy", "pydantic"})
+
+        assert files(tmp_path) == {"numpy/__init__.py"}
+
     def test_every_service_that_has_a_client_is_kept(self) -> None:
         assert {"dynamodb", "bedrock-runtime", "events", "sqs"} <= set(aws.SERVICES)
 
@@ -117,7 +124,6 @@ class TestBundles:
         bundle = build(function, local_target())
 
         assert (bundle.folder / "functions" / function / "handler.py").is_file()
-        assert not (bundle.folder / "numpy").exists()
         others = {path.name for path in (bundle.folder / "functions").iterdir() if path.is_dir()}
         assert others - {"__pycache__"} == {function}, "a function is deployed alone"
 
