@@ -2,7 +2,8 @@
 
 The functions of the local cloud carry the emulator's credentials, which Bedrock would refuse. So their requests
 come here and go on signed with the credentials of whoever started the local product; the credentials stay in this
-one process. Bytes are passed on as they are, in both directions.
+one process. Bytes are passed on as they are, in both directions. Only embeddings stay here: an index holds vectors of
+one model, and the local one is to outlive a change of what answers the chat.
 """
 
 from collections.abc import AsyncIterator
@@ -15,6 +16,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+from local.model.server import embedding_route
 
 _PASSED_BACK = ("content-type", "x-amzn-requestid", "x-amzn-errortype")
 
@@ -72,7 +75,7 @@ def bedrock_app(session: Session | None = None, *, client: httpx.AsyncClient | N
         headers = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
         return StreamingResponse(_body(answer), status_code=answer.status_code, headers=headers)
 
-    return Starlette(routes=[Route("/model/{rest:path}", pass_on, methods=["POST"])])
+    return Starlette(routes=[embedding_route(), Route("/model/{rest:path}", pass_on, methods=["POST"])])
 
 
 async def _body(answer: httpx.Response) -> AsyncIterator[bytes]:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from local.model.embeddings import EMBEDDING_MODEL, invoke_embedding
 from local.model.eventstream import CONTENT_TYPE
 from local.model.prompt_cache import PromptCache
 from local.model.reply import ModelFailure, Part, Source
@@ -34,6 +35,7 @@ def model_app(source: Source, *, control: list[BaseRoute] | None = None) -> Star
     endpoint = _Endpoint(source)
     return Starlette(
         routes=[
+            embedding_route(),
             Route("/model/{model_id:path}/converse", endpoint.converse, methods=["POST"]),
             Route("/model/{model_id:path}/converse-stream", endpoint.converse_stream, methods=["POST"]),
             Route("/model/{model_id:path}/invoke", endpoint.invoke, methods=["POST"]),
@@ -71,6 +73,19 @@ class _Endpoint:
     async def invoke(self, request: Request) -> Response:
         model_id = request.path_params["model_id"]
         return _error(ModelFailure("ValidationException", f"The local model answers no InvokeModel for {model_id}."))
+
+
+def embedding_route() -> Route:
+    """Give the route of the model that embeds documents on this machine, whatever answers the chat."""
+
+    async def invoke(request: Request) -> Response:
+        try:
+            body = await invoke_embedding(await request.body())
+        except ModelFailure as failure:
+            return _error(failure)
+        return JSONResponse(body, headers=_request_id())
+
+    return Route(f"/model/{EMBEDDING_MODEL}/invoke", invoke, methods=["POST"])
 
 
 async def _closing(frames: AsyncIterator[bytes], parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
