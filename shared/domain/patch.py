@@ -231,7 +231,7 @@ def _run(before: MemoryDoc, patches: Sequence[Patch]) -> tuple[MemoryDoc, list[d
         key = patch.key
         done: dict[str, Any] = {"op": patch.op, "path": patch.path, "key": key}
         if key in view:
-            done["oldValue"] = deepcopy(view[key])
+            done["oldValue"] = view[key]
         elif patch.op != "add":
             raise _refusal(number, patch, "there is no such key at this point")
         if patch.op == "remove":
@@ -253,7 +253,7 @@ def _store(
     stored: StoredProfile, overlay: AccountOverlay, view: MemoryDoc, named: set[str], origin: Origin
 ) -> StoredProfile:
     """Keep of the view what memory owns: keys saved before and keys that a patch named (SM11)."""
-    doc = {key: deepcopy(value) for key, value in view.items() if key in stored.doc or key in named}
+    doc = {key: value for key, value in view.items() if key in stored.doc or key in named}
     # Without a tombstone the account would fill a removed key again, and the model would have been told a lie.
     removed = named & overlay_values(overlay).keys() - view.keys()
     said = dict(stored.origins) | dict.fromkeys(named, origin)

@@ -359,6 +359,8 @@ class TestForget:
         before = deepcopy(self.STORED)
         profile, _ = forget_key(self.STORED, "name", NOW)
         profile.doc["city"]["name"] = "Rome"
+        _, change = forget_key(self.STORED, "city", NOW)
+        change.patches[0]["oldValue"]["name"] = "Rome"
         assert before == self.STORED
 
 
@@ -438,13 +440,41 @@ def test_the_echo_undoes_the_list(stored: StoredProfile, overlay: AccountOverlay
     assert view == result["before"]
 
 
-def test_results_share_nothing_with_what_is_stored() -> None:
-    value = {"tags": ["a"]}
-    outcome = run({"old": {"tags": ["b"]}}, patch("add", "/new", value), patch("replace", "/old", {"tags": ["c"]}))
-    frozen = deepcopy((saved(outcome), outcome.change))
-    value["tags"].append("z")
-    for part in (outcome.result["before"], outcome.result["after"], *outcome.result["patches"]):
-        for member in part.values():
-            if isinstance(member, dict):
-                member["tags"].append("z")
-    assert (saved(outcome), outcome.change) == frozen
+def _add_to_every_list(value: Any) -> None:
+    for member in value.values() if isinstance(value, dict) else value:
+        if isinstance(member, dict | list | tuple):
+            _add_to_every_list(member)
+    if isinstance(value, list):
+        value.append("z")
+
+
+def test_what_is_stored_logged_and_told_share_nothing_with_each_other_or_with_what_came_in() -> None:
+    # M12
+    def patches() -> list[Patch]:
+        return [patch("add", "/new", {"tags": ["a"]}), patch("replace", "/old", ["c"]), patch("remove", "/gone")]
+
+    def stored() -> StoredProfile:
+        return StoredProfile(doc={"old": {"tags": ["b"]}, "gone": ["d"], "kept": ["e"]}, version=1)
+
+    def parts() -> tuple[Any, ...]:
+        given_patches, profile = patches(), stored()
+        outcome = apply(profile, LIN, given_patches, max_bytes=1000, origin=NOW)
+        assert outcome.change is not None
+        result = outcome.result
+        return (
+            [p.value for p in given_patches if p.value],
+            profile.doc,
+            saved(outcome).doc,
+            outcome.change.patches,
+            result["before"],
+            result["after"],
+            result["patches"],
+        )
+
+    untouched = parts()
+    for touched in range(len(untouched)):
+        mine = parts()
+        _add_to_every_list(mine[touched])
+        others = [n for n in range(len(untouched)) if n != touched]
+        assert [mine[n] for n in others] == [untouched[n] for n in others]
+        assert mine[touched] != untouched[touched]

@@ -194,6 +194,13 @@ def test_long_texts_and_arguments_are_cut() -> None:
     assert tool["content"] == "r" * 20
 
 
+def test_arguments_as_long_as_the_limit_are_whole() -> None:
+    message = AIMessage("", tool_calls=[{"name": "f", "args": {"a": "bcd"}, "id": "c"}])
+    for limit, args in ((12, {"a": "bcd"}), (11, '{"a": "bcd" … [1 more characters]')):
+        (line,) = lines([HumanMessage("q", id="m0"), message], char_limit=limit)
+        assert line["messages"][1]["tool_calls"][0]["args"] == args
+
+
 @given(st.lists(st.text(st.characters()), min_size=1, max_size=3))
 def test_any_text_can_be_sent_to_a_model_and_stays_on_its_line(texts: list[str]) -> None:
     written = transcript(turns_of([HumanMessage(text, id="m") for text in texts]), char_limit=1000)
