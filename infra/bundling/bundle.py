@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BUILD: Final = ROOT / "build"
 
 _LAYERS: Final = "layers"
+_LAYER_KEPT_SECONDS: Final = 7 * 24 * 3600
 _NOT_SHIPPED: Final = ("__pycache__", ".DS_Store", "py.typed")
 
 
@@ -110,7 +111,9 @@ def _layer(requirements: Path, layer_hash: str, target: Target, asked_for: Colle
 
     layer = BUILD / _LAYERS / layer_hash[:16]
     if layer.is_dir():
+        layer.touch()
         return layer
+    _forget_old_layers()
     if target.interpreter is None:
         _say(f"No Python {target.python_version} on this machine: code is shipped uncompiled and starts more slowly.")
     with _replacing(layer) as new:
@@ -127,6 +130,14 @@ def _layer(requirements: Path, layer_hash: str, target: Target, asked_for: Colle
         prune(new, aws.SERVICES, asked_for)
         _compile(new, new, target)
     return layer
+
+
+def _forget_old_layers() -> None:
+    """Remove the layers of old locks: those that no build has looked at for a while."""
+    oldest = time.time() - _LAYER_KEPT_SECONDS
+    for layer in (BUILD / _LAYERS).glob("*"):
+        if layer.stat().st_mtime < oldest:
+            shutil.rmtree(layer, ignore_errors=True)
 
 
 def _asked_for(group: str) -> set[str]:
