@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self
 
+from jsonpatch import JsonPatch, JsonPatchConflict
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from shared.domain.errors import InvalidKeyError, MemoryPatchError, MemorySizeError, NotFoundError
@@ -33,6 +34,7 @@ MAX_PATCHES: Final = 50
 KEY_MAX_CHARS: Final = 64
 
 _KEY: Final = re.compile(rf"[^\W\d][\w-]{{0,{KEY_MAX_CHARS - 1}}}")
+_MARKS: Final = ("Mn", "Mc")
 
 # They mean something to a JavaScript client that reads the profile into an object (HID-16).
 _REFUSED_KEYS: Final = frozenset({"__proto__", "constructor", "prototype"})
@@ -128,7 +130,9 @@ def check_profile_key(key: str) -> str:
         any script, or when it is a name that means something to JavaScript.
     """
     normal = unicodedata.normalize("NFC", key)
-    if not _KEY.fullmatch(normal):
+    # A vowel sign is part of a letter in many scripts, which \w does not know.
+    letters = "".join("_" if unicodedata.category(char) in _MARKS else char for char in normal[1:])
+    if not _KEY.fullmatch(normal[:1] + letters):
         raise InvalidKeyError(
             f"A key is a letter or underscore and at most {KEY_MAX_CHARS - 1} letters, digits, underscores or hyphens."
         )
@@ -229,18 +233,19 @@ def _run(before: MemoryDoc, patches: Sequence[Patch]) -> tuple[MemoryDoc, list[d
     echo: list[dict[str, Any]] = []
     for number, patch in enumerate(patches, start=1):
         key = patch.key
+        operation: dict[str, Any] = {"op": patch.op, "path": f"/{key}"}
         done: dict[str, Any] = {"op": patch.op, "path": patch.path, "key": key}
         if key in view:
             done["oldValue"] = view[key]
-        elif patch.op != "add":
-            raise _refusal(number, patch, "there is no such key at this point")
-        if patch.op == "remove":
-            del view[key]
-        elif fault := value_fault(patch.value):
-            raise _refusal(number, patch, fault)
-        else:
-            view[key] = deepcopy(patch.value)
+        if patch.op != "remove":
+            if fault := value_fault(patch.value):
+                raise _refusal(number, patch, fault)
+            operation["value"] = deepcopy(patch.value)
             done["value"] = deepcopy(patch.value)
+        try:
+            JsonPatch([operation]).apply(view, in_place=True)
+        except JsonPatchConflict as error:
+            raise _refusal(number, patch, "there is no such key at this point") from error
         echo.append(done)
     return view, echo
 

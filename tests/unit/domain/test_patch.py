@@ -76,7 +76,9 @@ class TestShape:
         with pytest.raises(ValidationError):
             patch("add", path, 1)
 
-    @pytest.mark.parametrize("path", ["/a", "/_", "/A-b_9", "/" + "a" * 64, "/größe", "/имя", "/名前", "/toString"])
+    @pytest.mark.parametrize(
+        "path", ["/a", "/_", "/A-b_9", "/" + "a" * 64, "/größe", "/имя", "/名前", "/नाम", "/toString"]
+    )
     def test_keys_of_any_script(self, path: str) -> None:
         assert patch("add", path, 1).path == path
 
