@@ -96,6 +96,7 @@ def run_request(
         recursion_limit=(config and config.recursion_limit) or 25,
         interrupt_before=_nodes(body.interrupt_before, "interrupt_before", nodes),
         interrupt_after=_nodes(body.interrupt_after, "interrupt_after", nodes),
+        strict_resume=bool(body.strict_resume),
         time_limit=time_limit,
     )
 

@@ -1,12 +1,13 @@
 """The chat API on in-memory ports, reached as a signed-in user reaches it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
+from langgraph.graph.state import CompiledStateGraph
 from langgraph_sdk.client import LangGraphClient
 
 from functions.chat.app import app_of
@@ -16,6 +17,7 @@ from shared.services.manage_threads import ManageThreads
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.purge_queue import RecordingPurgeQueue
 from tests.fakes.runs import OTHER, USER, Runs
+from tests.fakes.small_graph import small_graph
 
 __all__ = ["OTHER", "USER", "ChatApi", "Event", "events_in"]
 
@@ -27,9 +29,10 @@ class ChatApi:
     model: ScriptedChatModel = field(default_factory=ScriptedChatModel)
     heartbeat_seconds: float = 60
     max_body_bytes: int = 100_000
+    make: Callable[[ScriptedChatModel], CompiledStateGraph[Any, Any, Any, Any]] = small_graph
 
     def __post_init__(self) -> None:
-        self.runs = Runs(self.model)
+        self.runs = Runs(self.model, self.make)
         self.queue = RecordingPurgeQueue()
         self.app: FastAPI = app_of(
             Chat(

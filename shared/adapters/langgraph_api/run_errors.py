@@ -13,6 +13,8 @@ _MESSAGES: Final = {
     "LEASE_LOST": "Another run has taken this thread over.",
     "RECURSION_LIMIT": "The run took more steps than it may.",
     "RUN_TIMEOUT": "The run took longer than it may. What there is of the answer is kept.",
+    "AMBIGUOUS_RESUME": "Several questions are open: answer them by the ids of their interrupts.",
+    "UNKNOWN_INTERRUPT": "No such question is open.",
     "BAD_REQUEST": "The run cannot go on with this.",
     "ITEM_TOO_LARGE": "The thread holds something that is too large to be stored.",
 }

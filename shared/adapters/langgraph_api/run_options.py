@@ -105,8 +105,8 @@ RULES: Final = (
     _refused("webhook", "No calls are made; the event bus has the turn's end."),
     Rule("feedback_keys", "[]", Treatment.ACCEPTED, "The same as none.", lambda value: not value),
     _refused("feedback_keys", "No feedback links are made."),
-    _accepted("strict_resume", "The default: an answer to an interrupt that is not open changes nothing.", False),
-    _refused("strict_resume", "Not supported yet.", True),
+    _honoured("strict_resume", "true: an answer to an interrupt that is not open is an error.", True),
+    _honoured("strict_resume", "It changes nothing. The default.", False),
     Rule("langsmith_tracer", "{}", Treatment.ACCEPTED, "The same as none.", lambda value: not value),
     _refused("langsmith_tracer", "Nothing is sent to LangSmith."),
 )  # fmt: skip

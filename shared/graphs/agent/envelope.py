@@ -5,7 +5,7 @@ Nothing in it comes from a client: the runner makes it from the verified token a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -22,6 +22,7 @@ ACCOUNT: Final = "account"
 THREAD_TITLE: Final = "thread_title"
 TURN_MEMORY: Final = "turn_memory"
 TURN_MARK: Final = "turn_mark"
+CONVERSATION: Final = "conversation"
 
 
 @dataclass(slots=True)
@@ -72,6 +73,8 @@ class Envelope:
         A recall that the runner started; without one each agent starts its own.
     mark : TurnMark or None
         Set when the turn ends.
+    conversation : sequence of message
+        The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
     """
 
     user: UserId | None = None
@@ -80,6 +83,7 @@ class Envelope:
     title: str | None = None
     memory: TurnMemory | None = None
     mark: TurnMark | None = None
+    conversation: Sequence[AnyMessage] = ()
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -87,6 +91,7 @@ class Envelope:
         values = config.get("configurable", {})
         account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
+        conversation = values.get(CONVERSATION)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -94,6 +99,7 @@ class Envelope:
             title=title if isinstance(title, str) else None,
             memory=memory if isinstance(memory, TurnMemory) else None,
             mark=mark if isinstance(mark, TurnMark) else None,
+            conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -105,12 +111,17 @@ class Envelope:
             THREAD_TITLE: self.title,
             TURN_MEMORY: self.memory,
             TURN_MARK: self.mark,
+            CONVERSATION: self.conversation or None,
         }
         return {key: value for key, value in values.items() if value is not None}
 
     def recalling(self, recall: Recall) -> TurnMemory:
         """Give the turn's memory: the runner's, or a new one."""
         return self.memory or TurnMemory(recall, self.user, self.thread, self.account)
+
+    def whole_thread(self, added: Sequence[AnyMessage]) -> list[AnyMessage]:
+        """Give the conversation with what the agent has added to it."""
+        return [*self.conversation, *added]
 
     def remembering(self, recall: Recall) -> Self:
         """Give an envelope that has a memory, so that all who get it share one."""

@@ -3,7 +3,8 @@
 """A sub-agent: a graph of its own in which the model is called, and its tools, until it has said what it had to."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
@@ -13,7 +14,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from shared.domain.errors import ModelError
 from shared.domain.history import trim
@@ -40,10 +41,8 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
     graph = sub_agent(spec, deps)
 
     async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        envelope = Envelope.of(config)
-        thread = state["messages"]
-        after = await graph.ainvoke({"messages": thread}, envelope.remembering(deps.recall).into(config))
-        return {"messages": after["messages"][len(thread) :]}
+        envelope = replace(Envelope.of(config).remembering(deps.recall), conversation=state["messages"])
+        return {"messages": (await graph.ainvoke({"messages": []}, envelope.into(config)))["messages"]}
 
     return run
 
@@ -51,8 +50,11 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
 def sub_agent(spec: AgentSpec, deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build an agent's own graph: model, and tools while it asks for them.
 
-    It keeps no checkpoint: the thread's is the agent graph's, and a second one would cost a read in every turn. A
-    tool that interrupts is therefore resumed by asking the model again.
+    The thread's checkpoint is the agent graph's. This graph's state is what the agent adds to the thread; the thread
+    itself comes in the envelope, so that nothing of it is stored a second time. Under durability ``exit`` it is stored
+    only when the agent was interrupted or failed, and then the run that goes on finds the model's words and finished
+    tools as they were. It is stored under the id of the agent's task, which no later turn has: each begins with the
+    thread and nothing else.
     """
     tools = [*common_tools(deps), *spec.tools(deps)]
     builder = StateGraph(MessagesState)
@@ -61,7 +63,7 @@ def sub_agent(spec: AgentSpec, deps: AgentDeps) -> CompiledStateGraph[Any, Any, 
     builder.add_edge(START, MODEL)
     builder.add_conditional_edges(MODEL, _after_model, [TOOLS, END])
     builder.add_edge(TOOLS, MODEL)
-    return builder.compile(checkpointer=False, name=spec.node)
+    return builder.compile(name=spec.node)
 
 
 def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> Node[MessagesState]:
@@ -69,9 +71,10 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
     base = base_prompt(spec)
 
     async def call_model(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
-        messages = state["messages"]
+        envelope = Envelope.of(config)
+        messages = envelope.whole_thread(state["messages"])
         # In this order: what is trimmed depends on what the summaries cover.
-        recalled = await Envelope.of(config).recalling(deps.recall).get()
+        recalled = await envelope.recalling(deps.recall).get()
         covered = coverage(human_ids(messages), recalled.passes)
         history = trim(
             messages,
@@ -105,14 +108,15 @@ def _refusal(request: ToolCallRequest, code: str, message: str) -> ToolMessage:
     return ToolMessage(failure_text(code, message), name=call["name"], tool_call_id=call["id"], status="error")
 
 
-def _after_model(state: MessagesState) -> str:
+def _after_model(state: MessagesState) -> Literal["__end__"] | list[Send]:
+    """Send each tool call to a task of its own: what has its result keeps it while another waits for a person."""
     messages = state["messages"]
     last = messages[-1]
     if not isinstance(last, AIMessage) or not last.tool_calls:
-        return END
+        return "__end__"
     if tool_rounds(messages) > MAX_TOOL_ROUNDS + 1:
         raise ModelError("The model did not stop calling tools.")
-    return TOOLS
+    return [Send(TOOLS, [call]) for call in last.tool_calls]
 
 
 def tool_rounds(messages: Sequence[AnyMessage]) -> int:

@@ -77,6 +77,8 @@ class RunRequest:
         Which of LangGraph's stream modes to give out.
     subgraphs : bool
         Whether to give out what subgraphs do under their own names.
+    strict_resume : bool
+        Whether an answer to an interrupt that is not open is an error; otherwise it changes nothing.
     time_limit : timedelta or None
         When the run must have ended, so that there is time left to store it.
     """
@@ -98,4 +100,5 @@ class RunRequest:
     recursion_limit: int = 25
     interrupt_before: Sequence[str] | Literal["*"] = ()
     interrupt_after: Sequence[str] | Literal["*"] = ()
+    strict_resume: bool = False
     time_limit: timedelta | None = None

@@ -2,24 +2,26 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import EmptyInputError, GraphRecursionError, InvalidUpdateError
+from langgraph.errors import UnknownInterruptError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Send
 
 from shared.domain import counters
-from shared.domain.errors import EverthreadError, InvalidInputError, LeaseLostError
+from shared.domain.errors import LeaseLostError
 from shared.domain.events import TurnEnded, TurnOutcome
 from shared.domain.ids import MessageId
 from shared.domain.threads import ThreadStatus
 from shared.domain.turns import Turn, human_ids, is_answered, turns_of
 from shared.graphs.agent.envelope import Envelope, TurnMark
 from shared.graphs.runs.admission import Admitted
+from shared.graphs.runs.failures import OUT_OF_TIME, failure_code
 from shared.graphs.runs.lease_keeper import LeaseKeeper, StopReason
 from shared.graphs.runs.partial_answer import PartialAnswer
 from shared.graphs.runs.request import ResumeCommand, RunRequest
@@ -39,9 +41,9 @@ _INTERRUPT: Final = "__interrupt__"
 LEASE_NUMBER: Final = "lease_number"
 """Where a lease's number stands in ``configurable``, for the checkpointer."""
 
-RECURSION_LIMIT: Final = "RECURSION_LIMIT"
-OUT_OF_TIME: Final = "RUN_TIMEOUT"
-INTERNAL: Final = "INTERNAL"
+# What LangGraph's own server sets when a client asks for it; there is no argument for it.
+_STRICT_RESUME: Final = "__pregel_strict_resume"
+_INTERRUPT_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +195,7 @@ class Run:
             memory=self._memory,
             mark=self._mark,
         )
-        configurable = {**envelope.configurable(), **self._fence()}
+        configurable = {**envelope.configurable(), **self._fence(), _STRICT_RESUME: self._is_strict()}
         if request.checkpoint_id is not None:
             configurable["checkpoint_id"] = request.checkpoint_id
         return {
@@ -206,6 +208,15 @@ class Run:
     def _fence(self) -> dict[str, int]:
         """Give what the checkpointer tells a late writer by: the number of the lease."""
         return {LEASE_NUMBER: self._keeper.lease.number}
+
+    def _is_strict(self) -> bool:
+        """Say whether LangGraph is to look whether an answer fits the open interrupts.
+
+        One answer to several interrupts is an error in any case, and only so is it one that can be told from others.
+        """
+        resume = self._request.command and self._request.command.resume
+        by_id = isinstance(resume, Mapping) and all(_INTERRUPT_ID.fullmatch(str(key)) for key in resume)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return self._request.strict_resume or not by_id
 
     def _input(self, known: Sequence[AnyMessage]) -> Any:  # noqa: ANN401 - LangGraph's own
         if self._request.command is not None:
@@ -259,6 +270,8 @@ class Run:
             if running not in done:
                 reason = stopping.result() if stopping in done else "out_of_time"
         finally:
+            if not running.done():
+                self._saver.let_agents_go()
             running.cancel()
             stopping.cancel()
             # The cancelled graph stores its last whole step before it ends; wait for that.
@@ -330,6 +343,9 @@ class Run:
 
     def _failure(self, error: Exception) -> _Result:
         code = failure_code(error)
+        if isinstance(error, UnknownInterruptError):
+            # Nothing was done: the question is still open.
+            return _Result("error", "interrupted", code=code)
         if isinstance(error, LeaseLostError):
             self._ports.metrics.count(counters.LEASE_LOST)
         self._ports.metrics.count(counters.RUN_FAILED)
@@ -389,19 +405,6 @@ class Run:
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}
-
-
-def failure_code(error: Exception) -> str:
-    """Give the code that a client is told of an error."""
-    match error:
-        case EverthreadError():
-            return error.code
-        case GraphRecursionError():
-            return RECURSION_LIMIT
-        case EmptyInputError() | InvalidUpdateError():
-            return InvalidInputError.code
-        case _:
-            return INTERNAL
 
 
 def _command(command: ResumeCommand) -> Command[Any]:

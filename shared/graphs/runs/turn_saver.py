@@ -40,8 +40,13 @@ class TurnSaver(BaseCheckpointSaver[Any]):
         self._fresh = fresh
         self._loaded: tuple[str | None, CheckpointTuple | None] | None = None
         self._written: set[str] = set()
+        self._keeps_agents = True
         self.stored: str | None = None
         """The id of the last checkpoint of the graph itself that this run has stored."""
+
+    def let_agents_go(self) -> None:
+        """Store nothing more of subgraphs: the run is being stopped, and nobody will go on inside an agent."""
+        self._keeps_agents = False
 
     async def load(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the checkpoint the run will start from, and keep it for the graph."""
@@ -93,6 +98,8 @@ class TurnSaver(BaseCheckpointSaver[Any]):
         """
         self._check()
         namespace = _namespace(config)
+        if namespace and not self._keeps_agents:
+            return _placed(config, checkpoint["id"])
         stored = await self._saver.aput(config, checkpoint, metadata, new_versions)
         self._written.add(namespace)
         if not namespace:
@@ -104,7 +111,10 @@ class TurnSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         """Store what a task wrote before its step was over. Raises as :meth:`aput` does."""
         self._check()
-        self._written.add(_namespace(config))
+        namespace = _namespace(config)
+        if namespace and not self._keeps_agents:
+            return
+        self._written.add(namespace)
         await self._saver.aput_writes(config, writes, task_id, task_path)
 
     async def aget_delta_channel_history(
@@ -132,6 +142,10 @@ def _namespace(config: RunnableConfig) -> str:
 
 def _checkpoint_id(config: RunnableConfig) -> str | None:
     return _configurable(config).get("checkpoint_id")
+
+
+def _placed(config: RunnableConfig, checkpoint_id: str) -> RunnableConfig:
+    return {"configurable": {**_configurable(config), "checkpoint_id": checkpoint_id}}
 
 
 def _is_of_tasks(namespace: str) -> bool:

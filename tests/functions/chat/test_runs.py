@@ -270,7 +270,6 @@ async def test_a_client_that_leaves_does_not_end_the_run():
         ({"input": HI, "after_seconds": 5}, "after_seconds"),
         ({"input": HI, "webhook": "https://example.org"}, "webhook"),
         ({"input": HI, "context": {"a": 1}}, "context"),
-        ({"input": HI, "strict_resume": True}, "strict_resume"),
         ({"input": HI, "on_completion": "delete"}, "on_completion 'delete'"),
         ({"input": HI, "on_disconnect": "explode"}, "on_disconnect"),
         ({"input": HI, "feedback_keys": ["a"]}, "feedback_keys"),

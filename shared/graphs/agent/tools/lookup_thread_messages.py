@@ -53,7 +53,10 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
         else:
             recalled = await envelope.recalling(recall).get()
             answer = lookup_turns.find(
-                runtime.state["messages"], recalled.passes, refs, include_tool_messages=includeToolMessages
+                envelope.whole_thread(runtime.state["messages"]),
+                recalled.passes,
+                refs,
+                include_tool_messages=includeToolMessages,
             )
         return json.dumps(answer, ensure_ascii=False, default=str)
 

@@ -54,7 +54,7 @@ def save_memory_tool(remember: Remember) -> BaseTool:
         envelope = Envelope.of(runtime.config)
         if envelope.user is None:
             raise MissingUserIdError("Nobody is signed in, so nothing can be saved.")
-        ids = human_ids(runtime.state["messages"])
+        ids = human_ids(envelope.whole_thread(runtime.state["messages"]))
         result = await remember.save(
             envelope.user,
             envelope.account,

@@ -128,7 +128,7 @@ async def test_an_interrupted_turn_has_not_ended_until_it_is_resumed(monkeypatch
     asking = replace(agents.all_agents()["chat"], tools=lambda _deps: [ask_the_user])
     monkeypatch.setattr(agents, "all_agents", lambda: {"chat": asking})
     call = Say("", [("ask_the_user", {"question": "Sure?"})])
-    turns = Turns(chat=ScriptedChatModel(call, call, "Then I do it."), settings=chat_settings(agents=("chat",)))
+    turns = Turns(chat=ScriptedChatModel(call, "Then I do it."), settings=chat_settings(agents=("chat",)))
     thread = await turns.thread()
 
     await thread.say(HumanMessage("Do it", id="h1"))

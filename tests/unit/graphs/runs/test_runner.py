@@ -187,6 +187,30 @@ async def test_stop_keeps_the_question_and_the_marked_part_of_the_answer():
     assert await runs.texts(thread) == ["A story", "Once", "Go on", "Fine."]
 
 
+async def test_a_stopped_run_stores_nothing_of_the_agent_inside_it():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("Once upon a time", before_token=gate)))
+    thread = await runs.thread()
+    run = await runs.start(thread, "A story")
+    await gate.reached.wait()
+    await runs.threads.request_cancel(USER, thread, run.id, now=runs.clock.now())
+    await outcome_of(run)
+
+    assert runs.saver().calls["put sub"] == 0
+
+
+async def test_a_run_that_failed_goes_on_inside_the_agent():
+    runs = Runs(ScriptedChatModel(ModelThrottledError("busy"), "Now it works."))
+    thread = await runs.thread()
+
+    await runs.run(thread, "Hi")
+    gone_on = await runs.run(thread)
+
+    assert runs.saver().calls["put sub"] >= 1
+    assert gone_on.status == "success"
+    assert await runs.texts(thread) == ["Hi", "Now it works."]
+
+
 async def test_stop_before_the_first_token_keeps_the_question():
     reached, never = asyncio.Event(), asyncio.Event()
 
