@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from tempfile import TemporaryFile
 from typing import BinaryIO, Final
@@ -60,30 +60,7 @@ class ChildProcessParser:
         DocumentError
             When it cannot be read; its ``state`` is where the document ends.
         """
-        frames, ended = await self._run(data, name)
-        kind: DocumentKind | None = None
-        pages: dict[int, Page] = {}
-        complete = False
-        cpu_seconds = 0.0
-        for frame in frames:
-            match frame:
-                case DocumentKind():
-                    kind = frame
-                case Page():
-                    pages[frame.number] = frame
-                case AllPages():
-                    complete = True
-                case Done():
-                    cpu_seconds = frame.cpu_seconds
-                case _:
-                    pass
-        if kind is None or not complete or not pages:
-            raise ended or IngestionFailedError()
-        if all(page.kind is PageKind.BLANK for page in pages.values()):
-            raise EmptyDocumentError
-        return ParsedDocument(
-            kind=kind, pages=tuple(pages.values()), layout_lost=ended is not None, cpu_seconds=cpu_seconds
-        )
+        return document_of(*await self._run(data, name))
 
     async def scans(self, data: bytes, name: str, numbers: Sequence[int]) -> list[PageScan]:
         """Give pages of a file for OCR; each in a file of its own that OCR takes.
@@ -150,6 +127,46 @@ class ChildProcessParser:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+
+
+def document_of(frames: Iterable[Frame], ended: DocumentError | None) -> ParsedDocument:
+    """Put together what a child said.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        All of it.
+    ended : DocumentError or None
+        Why it ended, when it was not done.
+
+    Raises
+    ------
+    DocumentError
+        When the words of some page are missing, or there are none.
+    """
+    kind: DocumentKind | None = None
+    pages: dict[int, Page] = {}
+    complete = False
+    cpu_seconds = 0.0
+    for frame in frames:
+        match frame:
+            case DocumentKind():
+                kind = frame
+            case Page():
+                pages[frame.number] = frame
+            case AllPages():
+                complete = True
+            case Done():
+                cpu_seconds = frame.cpu_seconds
+            case _:
+                pass
+    if kind is None or not complete:
+        raise ended or IngestionFailedError()
+    if all(page.kind is PageKind.BLANK for page in pages.values()):
+        raise EmptyDocumentError
+    return ParsedDocument(
+        kind=kind, pages=tuple(pages.values()), layout_lost=ended is not None, cpu_seconds=cpu_seconds
+    )
 
 
 def _environment() -> dict[str, str]:
