@@ -22,10 +22,13 @@ async def lines(commands: Iterable[str], stdin: TextIO = sys.stdin) -> AsyncIter
 
 
 async def _prompted(commands: Iterable[str]) -> AsyncIterator[str]:
-    prompt: PromptSession[str] = PromptSession(completer=WordCompleter(sorted(commands), sentence=True))
+    prompt: PromptSession[str] = PromptSession(
+        completer=WordCompleter(sorted(commands), sentence=True), reserve_space_for_menu=4
+    )
     while True:
         try:
-            yield await prompt.prompt_async("you › ")
+            # Ctrl-C is a key here; as a signal it is the process's, which prompt_toolkit would take away for good.
+            yield await prompt.prompt_async("you › ", handle_sigint=False)
         except (EOFError, KeyboardInterrupt):
             return
 
