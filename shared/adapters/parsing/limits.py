@@ -1,12 +1,14 @@
 """How much one document may ask for, and how a process is held to it."""
 
 import resource
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Final
 
 OUT_OF_TIME: Final = "This document takes longer to read than it may."
 OUT_OF_MEMORY: Final = "This document takes more memory to read than there is."
+TOO_MUCH_TEXT: Final = "This document has more text than can be read."
 
 _MIB: Final = 1024 * 1024
 
@@ -58,6 +60,8 @@ def confine(limits: ParseLimits) -> None:
     """Hold this process to the limits; the kernel ends it where it goes over them."""
     _lower(resource.RLIMIT_CPU, limits.cpu_seconds)
     _lower(resource.RLIMIT_FSIZE, limits.max_result_bytes)
+    # Python ignores it, and the process would go on as one whose disk is full.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_NOFILE, 64)
     # macOS takes this limit for one it cannot set; there the clock is what ends a child that eats memory.

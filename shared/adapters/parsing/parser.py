@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, Final
 
 from shared.adapters.parsing.frames import AllPages, Done, Frame, read_frames
-from shared.adapters.parsing.limits import DEFAULT_LIMITS, OUT_OF_MEMORY, OUT_OF_TIME, ParseLimits
+from shared.adapters.parsing.limits import DEFAULT_LIMITS, OUT_OF_MEMORY, OUT_OF_TIME, TOO_MUCH_TEXT, ParseLimits
 from shared.adapters.parsing.request import CHILD, Request
 from shared.domain.kb.failures import (
     CorruptDocumentError,
@@ -183,6 +183,8 @@ def _environment() -> dict[str, str]:
 def _why(code: int) -> DocumentError:
     if code == -signal.SIGXCPU:
         return DocumentTooLargeError(OUT_OF_TIME)
+    if code == -signal.SIGXFSZ:
+        return DocumentTooLargeError(TOO_MUCH_TEXT)
     if code in _MEMORY:
         return DocumentTooLargeError(OUT_OF_MEMORY)
     if code in _CRASHES:
