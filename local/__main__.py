@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import sys
+from contextlib import AbstractAsyncContextManager
 from time import monotonic
 
 from rich.console import Console
@@ -56,7 +57,7 @@ async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: b
     layout.prepare()
     logging.basicConfig(filename=layout.logs / "local.log", level=logging.INFO, force=True)
     steps = _Steps(log)
-    async with local_product(settings, layout, progress=steps.begin) as product:
+    async with steps, local_product(settings, layout, progress=steps.begin) as product:
         who = local_user(layout.user)
         await asyncio.to_thread(product.users.ensure, who)
         token = FreshToken(product.users, who)
@@ -80,8 +81,8 @@ def _tell(log: Console, settings: LocalSettings, product: LocalProduct, token: s
     log.print("/help tells what the chat can do.\n", markup=False)
 
 
-class _Steps:
-    """Shows which step runs and how long each took."""
+class _Steps(AbstractAsyncContextManager[None]):
+    """Shows which step runs and how long each took; shows nothing any more when the context ends."""
 
     def __init__(self, log: Console) -> None:
         self._log = log
@@ -97,6 +98,9 @@ class _Steps:
 
     def done(self) -> None:
         self._end()
+        self._status.stop()
+
+    async def __aexit__(self, *_failure: object) -> None:
         self._status.stop()
 
     def _end(self) -> None:

@@ -1,12 +1,16 @@
 """One deployment for all tests here; people, scripts and gates of each test are its own."""
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from local.cloud.users import Credentials
+from local.layout import Layout
+from local.loopback import free_port
 from local.product import LocalProduct
 from tests.e2e.functions import Functions
 from tests.e2e.model import Model
@@ -29,11 +33,50 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
+@dataclass(frozen=True)
+class Restart:
+    """What there was before the product was stopped and started again.
+
+    Parameters
+    ----------
+    who : Credentials
+        Somebody with an account.
+    thread : str
+        A thread of theirs.
+    deployments : tuple of int
+        When CDK last deployed: after the first start, and after the second.
+    """
+
+    who: Credentials
+    thread: str
+    deployments: tuple[int, int]
+
+
 @pytest.fixture(scope="session")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProduct]:
+def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalProduct, Restart]]:
+    """Start, leave something behind, stop, start again."""
+    layout = Layout(tmp_path_factory.mktemp("local"))
     context = {"keep_recent": str(KEEP_RECENT), "buffer_turns": str(BUFFER_TURNS)}
-    with running(tmp_path_factory.mktemp("local"), context) as started:
-        yield started
+    port = free_port()
+    who, thread = Credentials.new(f"{uuid4().hex}@everthread.test"), str(uuid4())
+    with running(layout.state, port, context) as first:
+        first.users.ensure(who)
+        headers = {"Authorization": f"Bearer {first.users.sign_in(who).id_token}"}
+        with httpx.Client(base_url=first.url, headers=headers, trust_env=False, timeout=60) as http:
+            http.post("/threads", json={"thread_id": thread}).raise_for_status()
+    deployed = layout.deployed.stat().st_mtime_ns
+    with running(layout.state, port, context) as second:
+        yield second, Restart(who, thread, (deployed, layout.deployed.stat().st_mtime_ns))
+
+
+@pytest.fixture(scope="session")
+def product(restarted: tuple[LocalProduct, Restart]) -> LocalProduct:
+    return restarted[0]
+
+
+@pytest.fixture(scope="session")
+def restart(restarted: tuple[LocalProduct, Restart]) -> Restart:
+    return restarted[1]
 
 
 @pytest.fixture(scope="session")

@@ -84,8 +84,13 @@ class People:
         self._opened: list[httpx.AsyncClient] = []
 
     def someone(self, name: str | None = None) -> Person:
+        """A new person."""
         who = Credentials.new(f"{uuid4().hex}@everthread.test")
         self._product.users.ensure(who, name=name)
+        return self.signed_in(who)
+
+    def signed_in(self, who: Credentials) -> Person:
+        """A person with an account."""
         token = self._product.users.sign_in(who).id_token
         http = httpx.AsyncClient(
             base_url=self._product.url,

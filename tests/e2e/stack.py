@@ -13,8 +13,8 @@ from local.settings import LocalSettings
 
 
 @contextmanager
-def running(state: Path, context: Mapping[str, str]) -> Iterator[LocalProduct]:
-    """Start everything on free ports, and stop it at the end."""
+def running(state: Path, cloud_port: int, context: Mapping[str, str]) -> Iterator[LocalProduct]:
+    """Start everything, the API on a free port, and stop it at the end."""
     started = threading.Event()
     stop: asyncio.Event | None = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -24,7 +24,7 @@ def running(state: Path, context: Mapping[str, str]) -> Iterator[LocalProduct]:
     async def serve() -> None:
         nonlocal stop, loop, product
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        settings = LocalSettings(model="scripted", local_port=0, local_cloud_port=0)
+        settings = LocalSettings(model="scripted", local_port=0, local_cloud_port=cloud_port)
         async with local_product(settings, Layout(state), context=context) as product:
             started.set()
             await stop.wait()
