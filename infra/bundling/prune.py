@@ -19,6 +19,7 @@ _UNASKED: Final = {
 
 _UNUSED: Final = {
     "bin": "command lines",
+    "html_to_markdown/bin": "another, of 14 MB",
     # zstandard has two engines and takes the C one on CPython.
     "zstandard/_cffi*": "the engine of other Pythons",
     "zstandard/backend_cffi.py": "its Python half",
