@@ -22,6 +22,7 @@ from local.layout import Layout
 from local.product import LocalProduct, local_product
 from local.settings import LocalSettings
 from local.signals import until_signalled
+from local.sole_use import sole_use
 
 _MODELS = {
     "demo": "the demo model: rules, no language model, works offline. MODEL=openai or MODEL=bedrock bring a real one.",
@@ -38,11 +39,12 @@ def main() -> int:
     parser.add_argument("--no-chat", action="store_true", help="serve until interrupted, for other clients")
     arguments = parser.parse_args()
     layout = Layout()
-    if arguments.command == "reset":
-        shutil.rmtree(layout.state, ignore_errors=True)
-        return 0
     log = Console(stderr=True, highlight=False)
     try:
+        if arguments.command == "reset":
+            with sole_use(layout):
+                shutil.rmtree(layout.state)
+            return 0
         settings = LocalSettings.from_environment(os.environ)
         asyncio.run(until_signalled(_run(settings, layout, log, chat=not arguments.no_chat)))
     except LocalFault as fault:
@@ -54,8 +56,8 @@ def main() -> int:
 
 
 async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: bool) -> None:
-    layout.prepare()
-    logging.basicConfig(filename=layout.logs / "local.log", level=logging.INFO, force=True)
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=layout.logs / "local.log", level=logging.INFO)
     steps = _Steps(log)
     async with steps, local_product(settings, layout, progress=steps.begin) as product:
         who = local_user(layout.user)

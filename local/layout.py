@@ -63,6 +63,11 @@ class Layout:
         """The local user's name and password."""
         return self.state / "user.json"
 
+    @property
+    def lock(self) -> Path:
+        """Held by whoever runs on this state."""
+        return self.state / "lock"
+
     def prepare(self) -> None:
         """Make the folders."""
         for folder in (self.cloud, self.scratch, self.logs):

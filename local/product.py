@@ -43,6 +43,7 @@ from local.model.server import model_app
 from local.programs import child_environment
 from local.serving import listen, serving
 from local.settings import LocalSettings
+from local.sole_use import sole_use
 
 Progress = Callable[[str], None]
 """Told the name of each step when it begins."""
@@ -103,9 +104,10 @@ async def local_product(
     LocalFault
         When something cannot start; says what to do.
     """
-    layout.prepare()
     context = context or {}
     async with AsyncExitStack() as stack:
+        stack.enter_context(sole_use(layout))
+        layout.prepare()
         front = listen(settings.local_port, "LOCAL_PORT")
         stack.callback(front.close)
         progress("local model")
