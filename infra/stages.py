@@ -164,7 +164,7 @@ _STAGES: Final = {
         requests_per_second=200,
         burst=400,
         # Summaries wait, chats do not: a backlog of events may not use up the account's Bedrock quota.
-        reserved_concurrency={"summarize": 20, "purge": 5, "kb_ingest": 5},
+        reserved_concurrency={"summarize": 20},
     ),
 }
 

@@ -93,7 +93,8 @@ class Api(Construct):
                 logging_level=apigateway.MethodLoggingLevel.ERROR,
                 data_trace_enabled=False,
                 tracing_enabled=True,
-                metrics_enabled=True,
+                # The API's own metrics are free; one set a method is billed, each month, for each method.
+                metrics_enabled=False,
             ),
         )
         self._execution_log(stage, removal)

@@ -1,5 +1,7 @@
 """A queue that feeds a function, and where its failures end."""
 
+from typing import Final
+
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
@@ -8,6 +10,10 @@ from constructs import Construct
 from infra.constructs.alarms import Alarms
 from infra.constructs.dead_letters import DeadLetters
 from infra.constructs.python_function import PythonFunction
+
+AT_ONCE: Final = 5
+"""How many invocations may work on one queue. Not reserved concurrency: the pollers do not know of it, so what they
+fetch beyond it is throttled, counts as a delivery and ends with the dead letters without having been looked at."""
 
 
 class WorkQueue(Construct):
@@ -62,5 +68,6 @@ class WorkQueue(Construct):
             target=function.function,
             event_source_arn=self.queue.queue_arn,
             batch_size=batch,
+            max_concurrency=AT_ONCE,
             report_batch_item_failures=True,
         )

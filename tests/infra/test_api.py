@@ -102,6 +102,8 @@ def test_the_stage_throttles_and_logs_routes_but_no_paths_and_no_data(prod: Synt
     settings = only(stage["MethodSettings"])
     assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (200, 400)
     assert settings["DataTraceEnabled"] is False
+    # Metrics a method are billed; the alarm watches the API's own, which are not.
+    assert settings["MetricsEnabled"] is False
     logged = set(json.loads(stage["AccessLogSetting"]["Format"]).values())
     assert "$context.resourcePath" in logged
     assert not logged & {"$context.path", "$context.identity.sourceIp"}

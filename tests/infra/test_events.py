@@ -65,6 +65,9 @@ def test_a_queue_hides_a_message_six_times_as_long_as_its_function_may_run(prod:
         assert source["BatchSize"] == batch
         # One message that fails does not bring back those beside it.
         assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        # What is fetched is worked on: a poller does not know of reserved concurrency and would burn deliveries.
+        assert source["ScalingConfig"] == {"MaximumConcurrency": 5}
+        assert "ReservedConcurrentExecutions" not in prod.functions[function]
         redrive = properties["RedrivePolicy"]
         assert text_of(redrive["deadLetterTargetArn"]) == f"<{queue}DeadLetters.Arn>"
         assert redrive["maxReceiveCount"] >= 5, "as Lambda asks"
