@@ -13,6 +13,7 @@ from shared.domain.claims import Claim, ClaimRefusal
 from shared.domain.events import TurnEnded
 from shared.domain.ids import DocumentId, RunId, ThreadId, UserId
 from shared.domain.profile import ProfileChange, StoredProfile
+from shared.domain.runs import EventPage, RunRow, RunStatus
 from shared.domain.summary import SummaryEntry, SummaryOutput, SummaryRows
 from shared.domain.threads import Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
 
@@ -179,12 +180,14 @@ class Threads(Protocol):
         pending: Sequence[Mapping[str, Any]] = (),
         create: bool = False,
         preview: str = "",
+        record: RunRow | None = None,
     ) -> ThreadRow:
         """Take the thread's lease in one conditional write and give the row as it is now.
 
         The row's ``pending`` is then what an earlier, dead run left, followed by ``pending``. ``create`` makes a
-        missing row. ``preview`` is kept if the row has none. A run that holds the lease already gets the row as it
-        is, and ``pending`` is not added again.
+        missing row. ``preview`` is kept if the row has none. ``record`` is what the row says of the run until it
+        ends; what it said of a dead run is then the row's ``left_run``. A run that holds the lease already gets the
+        row as it is, and ``pending`` is not added again.
 
         Raises
         ------
@@ -224,12 +227,23 @@ class Threads(Protocol):
     ) -> None:
         """Give the lease back with what the thread is now; drops ``pending`` unless told to keep it.
 
+        The row says nothing of the run any more.
+
         Does nothing when the lease was lost.
         """
         ...
 
-    async def request_cancel(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
-        """Ask the run to stop; ``False`` when it does not hold the thread (any more)."""
+    async def request_cancel(
+        self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime, rollback: bool = False
+    ) -> bool:
+        """Ask the run to stop, and with ``rollback`` to undo what it stored.
+
+        ``False`` when it does not hold the thread (any more).
+        """
+        ...
+
+    async def request_events(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
+        """Ask the run to keep its events as they come; ``False`` when it does not hold the thread (any more)."""
         ...
 
     async def mark_deleting(self, user: UserId, thread: ThreadId, *, now: datetime) -> None:
@@ -251,6 +265,34 @@ class Threads(Protocol):
 
         Does nothing to a thread that lives, is a tombstone already, or never was.
         """
+        ...
+
+
+class Runs(Protocol):
+    """The rows of runs that have ended, and the events of runs. Both are kept for a while only."""
+
+    async def save(
+        self, user: UserId, *, rows: Sequence[RunRow] = (), pages: Sequence[EventPage] = (), now: datetime
+    ) -> None:
+        """Write rows and pages. A page that begins with the same event as a stored one takes its place."""
+        ...
+
+    async def get(self, user: UserId, thread: ThreadId, run: RunId) -> RunRow | None:
+        """Read a row; ``None`` when there is none for this user and thread."""
+        ...
+
+    async def search(
+        self, user: UserId, thread: ThreadId, *, limit: int = 10, offset: int = 0, status: RunStatus | None = None
+    ) -> Sequence[RunRow]:
+        """List a page of a thread's rows, the newest first. Run ids must grow with time, as version 7 UUIDs do."""
+        ...
+
+    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
+        """Read the pages of a run whose first event is ``since`` or a later one, in order."""
+        ...
+
+    async def forget(self, user: UserId, thread: ThreadId) -> None:
+        """Remove every row and page of a thread."""
         ...
 
 

@@ -8,6 +8,7 @@ from functions.purge.app import handler_of
 from shared.adapters import aws
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import DynamoCheckpoints
+from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
@@ -22,6 +23,7 @@ metrics = EmfMetrics(settings.metrics_namespace, FUNCTION)
 service = PurgeThread(
     threads=DynamoThreads(aws.client("dynamodb"), settings.memory_table),
     summaries=DynamoSummaries(aws.client("dynamodb"), settings.memory_table),
+    runs=DynamoRuns(aws.client("dynamodb"), settings.memory_table),
     checkpoints=DynamoCheckpoints(aws.client("dynamodb"), settings.checkpoint_table),
     clock=SystemClock(),
     metrics=metrics,

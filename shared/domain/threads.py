@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 
 DEFAULT_TITLE: Final = "New thread"
 """The title until the first turn names the thread; "first turn" means: the title is still this one."""
@@ -23,7 +24,17 @@ PREVIEW_MAX_CHARS: Final = 280
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 
 HistoryPolicy = Literal["summaries", "trim", "delete", "running_summary"]
-"""How a thread is kept within the context window. All but ``summaries`` are opt-in (see decision 12 of the spec)."""
+"""How a thread is kept within the context window; chosen when it is made.
+
+``summaries``: old turns are summarised beside the thread, which keeps every message. ``trim``: they are just not sent.
+``delete`` and ``running_summary`` take them out of the thread, the second into one text that stands for them. Turns
+are known to summaries by their place and id, so that these are made of no thread but the first kind (X01, X02).
+"""
+
+HISTORY_POLICIES: Final[tuple[HistoryPolicy, ...]] = get_args(HistoryPolicy)
+
+DESTRUCTIVE_POLICIES: Final[frozenset[HistoryPolicy]] = frozenset({"delete", "running_summary"})
+"""Those by which a thread loses messages for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,10 @@ class ThreadRow:
         The checkpoint the last finished run left.
     cancel_requested : bool
         Whether somebody asked the present run to stop.
+    run : RunRow or None
+        The run that holds the thread, or died holding it; a run that has ended has a row of its own.
+    left_run : RunRow or None
+        The run from which the present one took the thread over, if that one had died.
     """
 
     user_id: UserId
@@ -82,6 +97,12 @@ class ThreadRow:
     pending: Sequence[Mapping[str, Any]] = ()
     checkpoint_id: str | None = None
     cancel_requested: bool = False
+    run: RunRow | None = None
+    left_run: RunRow | None = None
+
+    def is_busy(self, now: datetime) -> bool:
+        """Say whether a run holds the thread at ``now``."""
+        return self.status_at(now) == "busy"
 
     def status_at(self, now: datetime) -> ThreadStatus:
         """Give the status as of ``now``: ``busy`` only while the lease lasts."""
@@ -141,9 +162,15 @@ class LeaseSignal:
     ----------
     cancel_requested : bool
         Somebody pressed stop.
+    rollback : bool
+        What the run has stored is to be undone as well.
+    followed : bool
+        Somebody follows the run from elsewhere: keep its events as they come.
     deleting : bool
         The thread is being deleted: stop, store nothing more.
     """
 
     cancel_requested: bool = False
+    rollback: bool = False
+    followed: bool = False
     deleting: bool = False

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from shared.domain import counters
 from shared.domain.errors import ThreadBusyError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
-from shared.ports import Checkpoints, Clock, Metrics, Summaries, Threads
+from shared.ports import Checkpoints, Clock, Metrics, Runs, Summaries, Threads
 
 PurgeOutcome = Literal["purged", "refused"]
 """``refused``: nobody deleted the thread."""
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class PurgeThread:
-    """Removes summaries, claims and checkpoints of a deleted thread, then its row.
+    """Removes summaries, claims, runs and checkpoints of a deleted thread, then its row.
 
     Every step may be done again: a purge that dies half-way is finished by the next delivery.
 
@@ -30,6 +30,8 @@ class PurgeThread:
         Knows whether the thread was deleted, and whether a run still holds it.
     summaries : Summaries
         Entries and claims, corrupt ones too.
+    runs : Runs
+        Rows and events of its runs.
     checkpoints : Checkpoints
         The message log.
     clock : Clock
@@ -49,6 +51,7 @@ class PurgeThread:
         *,
         threads: Threads,
         summaries: Summaries,
+        runs: Runs,
         checkpoints: Checkpoints,
         clock: Clock,
         metrics: Metrics,
@@ -58,6 +61,7 @@ class PurgeThread:
     ) -> None:
         self._threads = threads
         self._summaries = summaries
+        self._runs = runs
         self._checkpoints = checkpoints
         self._clock = clock
         self._metrics = metrics
@@ -95,6 +99,7 @@ class PurgeThread:
         await self._wait_for_the_run(user, thread)
         # Nobody can write any more: runs need the lease, passes need the thread. What was written before goes.
         removed = await self._summaries.forget(user, thread)
+        await self._runs.forget(user, thread)
         await self._checkpoints.purge(user, thread)
         # The row goes last: without it nobody would know that there is something to remove (DL05).
         await self._threads.bury(user, thread, now=self._clock.now(), keep_for=self._tombstone_for)

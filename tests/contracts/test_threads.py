@@ -17,6 +17,7 @@ from shared.domain.errors import (
     ThreadNotFoundError,
 )
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
 from tests.fakes.threads import InMemoryThreads
@@ -521,6 +522,85 @@ async def test_a_stop_does_not_reach_a_run_that_takes_over(one):
     taken = await acquire(one, RIVAL, now=NOW + HOLD)
 
     assert await one.watch(ANNA, ONE, taken.lease) == LeaseSignal()
+
+
+async def test_a_run_is_told_to_undo_what_it_stored(one):
+    lease = (await acquire(one)).lease
+
+    assert await one.request_cancel(ANNA, ONE, RUN, now=NOW, rollback=True) is True
+    assert await one.request_cancel(ANNA, ONE, RUN, now=NOW) is True
+
+    assert await one.watch(ANNA, ONE, lease) == LeaseSignal(cancel_requested=True, rollback=True)
+
+
+# Following
+
+
+async def test_a_run_is_told_that_somebody_follows_it(one):
+    assert await one.request_events(ANNA, ONE, RUN, now=NOW) is False
+    lease = (await acquire(one)).lease
+
+    assert await one.request_events(ANNA, ONE, RIVAL, now=NOW) is False
+    assert await one.request_events(BEN, ONE, RUN, now=NOW) is False
+    assert await one.request_events(ANNA, ONE, RUN, now=NOW + HOLD) is False
+    assert await one.watch(ANNA, ONE, lease) == LeaseSignal()
+    assert await one.request_events(ANNA, ONE, RUN, now=NOW) is True
+    assert await one.watch(ANNA, ONE, lease) == LeaseSignal(followed=True)
+    await one.request_cancel(ANNA, ONE, RUN, now=NOW)
+    assert await one.renew(ANNA, ONE, lease, NOW + HOLD) == LeaseSignal(followed=True, cancel_requested=True)
+
+
+async def test_what_was_asked_of_a_run_does_not_reach_the_next(one):
+    lease = (await acquire(one)).lease
+    await one.request_events(ANNA, ONE, RUN, now=NOW)
+    await one.request_cancel(ANNA, ONE, RUN, now=NOW, rollback=True)
+    await one.release(ANNA, ONE, lease, status="idle", now=NOW)
+    taken = (await acquire(one, RIVAL)).lease
+    first = await one.watch(ANNA, ONE, taken)
+    await one.request_events(ANNA, ONE, RIVAL, now=NOW)
+    over = (await acquire(one, now=NOW + HOLD)).lease
+
+    assert first == await one.watch(ANNA, ONE, over) == LeaseSignal()
+
+
+# What the row says of a run
+
+
+def record_of(run=RUN, **fields):
+    return RunRow(**{"run_id": run, "thread_id": ONE, "created_at": NOW, "updated_at": NOW, **fields})
+
+
+async def test_a_row_says_of_its_run_what_it_was_told_until_it_ends(one):
+    record = record_of(strategy="interrupt", metadata={"ü": [1, None]})
+
+    row = await acquire(one, record=record)
+    read = await one.get(ANNA, ONE)
+    listed = (await one.search(ANNA, ThreadQuery(), now=NOW))[0]
+    await one.release(ANNA, ONE, row.lease, status="idle", now=NOW)
+    after = await one.get(ANNA, ONE)
+
+    assert row.run == read.run == listed.run == record
+    assert row.left_run is None
+    assert (after.run, after.left_run) == (None, None)
+
+
+async def test_a_run_that_takes_over_learns_of_the_dead_one(one):
+    await acquire(one, record=record_of())
+
+    over = await acquire(one, RIVAL, now=NOW + HOLD, record=record_of(RIVAL))
+    again = await acquire(one, RIVAL, now=NOW + HOLD, record=record_of(RIVAL))
+    await one.release(ANNA, ONE, over.lease, status="idle", now=NOW)
+    next_one = await acquire(one, record=record_of())
+
+    assert (over.run, over.left_run) == (again.run, again.left_run) == (record_of(RIVAL), record_of())
+    assert next_one.left_run is None
+
+
+async def test_a_lease_that_is_no_runs_says_nothing_of_one(one):
+    await acquire(one)
+
+    assert (await acquire(one, RIVAL, now=NOW + HOLD, record=record_of(RIVAL))).left_run is None
+    assert (await acquire(one, now=NOW + 2 * HOLD)).left_run == record_of(RIVAL)
 
 
 # Deleting

@@ -16,6 +16,7 @@ from shared.domain.errors import (
     ThreadNotFoundError,
 )
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
 from tests.fakes.faults import Faults
 
@@ -36,6 +37,7 @@ class InMemoryThreads(Faults):
     def __init__(self) -> None:
         super().__init__()
         self._threads: dict[tuple[UserId, ThreadId], ThreadRow | Deleting | Tombstone] = {}
+        self._asked: dict[tuple[UserId, ThreadId], LeaseSignal] = {}
 
     async def create(self, row: ThreadRow) -> None:
         self._called("create")
@@ -96,6 +98,7 @@ class InMemoryThreads(Faults):
         pending: Sequence[Mapping[str, Any]] = (),
         create: bool = False,
         preview: str = "",
+        record: RunRow | None = None,
     ) -> ThreadRow:
         self._called("acquire")
         if create and self._is_free(user, thread, now):
@@ -114,8 +117,11 @@ class InMemoryThreads(Faults):
             pending=(*row.pending, *pending),
             lease=Lease(run_id=run, number=row.lease.number + 1 if row.lease else 1, until=now + hold),
             cancel_requested=False,
+            run=record,
+            left_run=row.run,
         )
         _check_size(row)
+        self._asked.pop((user, thread), None)
         return self._put(row)
 
     async def renew(self, user: UserId, thread: ThreadId, lease: Lease, until: datetime) -> LeaseSignal:
@@ -153,16 +159,21 @@ class InMemoryThreads(Faults):
                 pending=row.pending if keep_pending else (),
                 checkpoint_id=checkpoint_id or row.checkpoint_id,
                 cancel_requested=False,
+                run=None,
+                left_run=None,
             )
         )
 
-    async def request_cancel(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
+    async def request_cancel(
+        self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime, rollback: bool = False
+    ) -> bool:
         self._called("request_cancel")
-        row = self._threads.get((user, thread))
-        if not isinstance(row, ThreadRow) or not _holds(row, now) or row.lease is None or row.lease.run_id != run:
-            return False
-        self._put(replace(row, cancel_requested=True))
-        return True
+        asked = {"cancel_requested": True, **({"rollback": True} if rollback else {})}
+        return self._ask(user, thread, run, now, asked)
+
+    async def request_events(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
+        self._called("request_events")
+        return self._ask(user, thread, run, now, {"followed": True})
 
     async def mark_deleting(self, user: UserId, thread: ThreadId, *, now: datetime) -> None:
         self._called("mark_deleting")
@@ -207,7 +218,17 @@ class InMemoryThreads(Faults):
             or (row.lease.run_id, row.lease.number) != (lease.run_id, lease.number)
         ):
             raise LeaseLostError(f"The run no longer holds thread {thread}.")
-        return row, LeaseSignal(cancel_requested=row.cancel_requested, deleting=isinstance(found, Deleting))
+        signal = self._asked.get((user, thread), LeaseSignal())
+        return row, replace(signal, deleting=isinstance(found, Deleting))
+
+    def _ask(self, user: UserId, thread: ThreadId, run: RunId, now: datetime, asked: dict[str, bool]) -> bool:
+        row = self._threads.get((user, thread))
+        if not isinstance(row, ThreadRow) or not _holds(row, now) or row.lease is None or row.lease.run_id != run:
+            return False
+        signal = replace(self._asked.get((user, thread), LeaseSignal()), **asked)
+        self._asked[user, thread] = signal
+        self._put(replace(row, cancel_requested=signal.cancel_requested))
+        return True
 
     def _put(self, row: ThreadRow) -> ThreadRow:
         # Through JSON, as the table has it: nothing is shared with the caller and tuples come back as lists.
@@ -232,8 +253,8 @@ def _holds(row: ThreadRow, now: datetime) -> bool:
 
 def _listed(row: ThreadRow) -> ThreadRow:
     if row.status == "busy":
-        return replace(row, pending=())
-    return replace(row, pending=(), lease=None, cancel_requested=False)
+        return replace(row, pending=(), left_run=None)
+    return replace(row, pending=(), lease=None, cancel_requested=False, run=None, left_run=None)
 
 
 def _check_size(row: ThreadRow) -> None:

@@ -28,6 +28,7 @@ _TRIES = 8
 _FIRST_PAUSE_SECONDS = 0.025
 _LONGEST_PAUSE_SECONDS = 1.0
 _KEYS_A_READ = 100
+_HIGHEST = "\U0010ffff"
 _WRITES_A_BATCH = 25
 
 # Somebody else's transaction has the item at this moment. The SDK retries throttling, but not these.
@@ -135,15 +136,26 @@ class Rows:
         attributes: Sequence[str] = (),
         page_size: int | None = None,
         expired: bool = False,
+        since: str = "",
+        descending: bool = False,
     ) -> AsyncGenerator[list[StoredItem]]:
         """Read the items whose sort key starts with ``prefix``, in order, page by page.
 
         An empty prefix means every store item of the partition, and no row of our own. ``expired`` gives expired
-        items too.
+        items too. ``since`` is what follows the prefix in the first key wanted.
         """
         span = f"begins_with(#{SK}, :prefix)" if prefix else f"#{SK} >= :first"
-        request = expressions(
-            {"pk": partition, "prefix": prefix, "first": FIRST_STORE_KEY},
+        if since:
+            span = f"#{SK} BETWEEN :since AND :last"
+        request = {} if not descending else {"ScanIndexForward": False}
+        request |= expressions(
+            {
+                "pk": partition,
+                "prefix": prefix,
+                "first": FIRST_STORE_KEY,
+                "since": prefix + since,
+                "last": prefix + _HIGHEST,
+            },
             KeyConditionExpression=f"#{PK} = :pk AND {span}",
             ProjectionExpression=projection(attributes),
         )

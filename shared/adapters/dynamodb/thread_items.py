@@ -6,6 +6,7 @@ Only living rows carry ``last_message_at`` and so stand in the index of lists.
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from shared.adapters.dynamodb.items import Key, Plain, StoredItem, compact_json, row_of
@@ -19,9 +20,11 @@ from shared.adapters.dynamodb.schema import (
     LEASE_NUMBER,
     LEASE_RUN,
     LEASE_UNTIL,
+    LEFT_RUN,
     METADATA,
     PENDING,
     POLICY,
+    PRESENT_RUN,
     PREVIEW,
     STATUS,
     THREAD_ROW,
@@ -29,11 +32,13 @@ from shared.adapters.dynamodb.schema import (
     TTL,
     UPDATED_AT,
     decode_key,
+    moment,
     row_key,
 )
 from shared.adapters.dynamodb.writes import ABSENT, EXISTS, Check
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 from shared.domain.threads import HistoryPolicy, Lease, ThreadRow, ThreadStatus
 
 ALIVE = f"{EXISTS} AND attribute_not_exists(#{DELETING_AT})"
@@ -89,6 +94,43 @@ def pending_texts(pending: Sequence[Mapping[str, Any]]) -> list[str]:
     return [compact_json(dict(message)) for message in pending]
 
 
+def run_text(run: RunRow | None) -> str:
+    """Give what a thread's row says of the run that holds it; what goes without saying is left out."""
+    if run is None:
+        return ""
+    said: dict[str, Any] = {"id": run.run_id, "at": moment(run.created_at)}
+    if run.strategy != "enqueue":
+        said["strategy"] = run.strategy
+    if run.metadata:
+        said["metadata"] = dict(run.metadata)
+    return compact_json(said)
+
+
+def run_from(item: StoredItem, attribute: str, thread: ThreadId) -> RunRow | None:
+    """Read back what :func:`run_text` gave.
+
+    Raises
+    ------
+    CorruptItemError
+        When it cannot be understood.
+    """
+    if not item.text(attribute, ""):
+        return None
+    said = item.json_object(attribute)
+    try:
+        created = datetime.fromisoformat(said["at"])
+        return RunRow(
+            run_id=said["id"],
+            thread_id=thread,
+            created_at=created,
+            updated_at=created,
+            strategy=said.get("strategy", "enqueue"),
+            metadata=said.get("metadata", {}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptItemError("What a thread's row says of its run cannot be understood.") from error
+
+
 def lease_of(item: StoredItem) -> Lease | None:
     """Give the last lease of a row, whether or not it has ended."""
     if not item.has(LEASE_RUN):
@@ -117,9 +159,10 @@ def row_from(user: UserId, item: StoredItem) -> ThreadRow:
         pending: tuple[Mapping[str, Any], ...] = tuple(json.loads(text) for text in item.texts(PENDING))
     except ValueError as error:
         raise CorruptItemError("A pending message is no JSON.") from error
+    thread = ThreadId(decode_key(item.key[1].removeprefix(END))[1])
     return ThreadRow(
         user_id=user,
-        thread_id=ThreadId(decode_key(item.key[1].removeprefix(END))[1]),
+        thread_id=thread,
         created_at=item.moment(CREATED_AT),
         updated_at=item.moment(UPDATED_AT),
         last_message_at=item.moment(LAST_MESSAGE_AT),
@@ -132,4 +175,6 @@ def row_from(user: UserId, item: StoredItem) -> ThreadRow:
         pending=pending,
         checkpoint_id=item.text_or_none(CHECKPOINT_ID),
         cancel_requested=item.flag(CANCEL_REQUESTED),
+        run=run_from(item, PRESENT_RUN, thread),
+        left_run=run_from(item, LEFT_RUN, thread),
     )

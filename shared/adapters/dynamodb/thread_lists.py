@@ -52,5 +52,5 @@ async def _listed(
 
 def _shown(row: ThreadRow) -> ThreadRow:
     if row.status == "busy":
-        return replace(row, pending=())
+        return replace(row, pending=(), left_run=None)
     return replace(row, pending=(), lease=None, cancel_requested=False)

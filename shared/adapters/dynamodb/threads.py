@@ -13,14 +13,18 @@ from shared.adapters.dynamodb.schema import (
     CHECKPOINT_ID,
     CREATED_AT,
     DELETING_AT,
+    EVENTS_REQUESTED,
     LAST_MESSAGE_AT,
     LEASE_NUMBER,
     LEASE_RUN,
     LEASE_UNTIL,
+    LEFT_RUN,
     METADATA,
     PENDING,
     POLICY,
+    PRESENT_RUN,
     PREVIEW,
+    ROLLBACK_REQUESTED,
     STATUS,
     TITLE,
     TOKEN,
@@ -37,16 +41,21 @@ from shared.adapters.dynamodb.thread_items import (
     lease_of,
     pending_texts,
     row_from,
+    run_text,
     thread_key,
 )
 from shared.adapters.dynamodb.thread_lists import count_threads, search_threads
 from shared.adapters.dynamodb.writes import EXISTS, Put, Update
 from shared.domain.errors import LeaseLostError, ThreadBusyError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+# What others ask of the run that holds the thread; it is asked of no other.
+_REQUESTS = (CANCEL_REQUESTED, ROLLBACK_REQUESTED, EVENTS_REQUESTED)
 
 
 class DynamoThreads:
@@ -173,6 +182,7 @@ class DynamoThreads:
         pending: Sequence[Mapping[str, Any]] = (),
         create: bool = False,
         preview: str = "",
+        record: RunRow | None = None,
     ) -> ThreadRow:
         """Take the lease, or make the thread and take it; the human messages travel on the same write."""
         sets = [
@@ -182,6 +192,9 @@ class DynamoThreads:
             f"#{LEASE_UNTIL} = :until",
             f"#{UPDATED_AT} = :now",
             f"#{PENDING} = list_append(if_not_exists(#{PENDING}, :nothing), :pending)",
+            # Both are read before either is written.
+            f"#{LEFT_RUN} = if_not_exists(#{PRESENT_RUN}, :nobody)",
+            f"#{PRESENT_RUN} = :record",
         ]
         values: dict[str, Plain] = {
             "busy": "busy",
@@ -192,12 +205,14 @@ class DynamoThreads:
             "now": now,
             "nothing": [],
             "pending": pending_texts(pending),
+            "nobody": run_text(None),
+            "record": run_text(record),
         }
         if preview:
             sets.append(f"#{PREVIEW} = if_not_exists(#{PREVIEW}, :preview)")
             values["preview"] = preview
         condition = f"{ALIVE} AND (#{STATUS} <> :busy OR #{LEASE_UNTIL} <= :now)"
-        removes = [CANCEL_REQUESTED]
+        removes = [*_REQUESTS]
         if create:
             sets += [f"#{name} = if_not_exists(#{name}, :now)" for name in (CREATED_AT, LAST_MESSAGE_AT)]
             sets += [f"#{name} = if_not_exists(#{name}, :{name})" for name in (TITLE, METADATA, POLICY)]
@@ -255,7 +270,7 @@ class DynamoThreads:
         write = Update(
             key=thread_key(user, thread),
             sets=sets,
-            removes=(CANCEL_REQUESTED,) if keep_pending else (CANCEL_REQUESTED, PENDING),
+            removes=(*_REQUESTS, PRESENT_RUN, LEFT_RUN, *(() if keep_pending else (PENDING,))),
             condition=HOLDS,
             values=values,
         )
@@ -264,11 +279,21 @@ class DynamoThreads:
         except ConditionFailedError:
             return
 
-    async def request_cancel(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
+    async def request_cancel(
+        self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime, rollback: bool = False
+    ) -> bool:
         """Ask the run to stop."""
+        asked = (CANCEL_REQUESTED, ROLLBACK_REQUESTED) if rollback else (CANCEL_REQUESTED,)
+        return await self._ask(user, thread, run, asked, now)
+
+    async def request_events(self, user: UserId, thread: ThreadId, run: RunId, *, now: datetime) -> bool:
+        """Ask the run to keep its events as they come."""
+        return await self._ask(user, thread, run, (EVENTS_REQUESTED,), now)
+
+    async def _ask(self, user: UserId, thread: ThreadId, run: RunId, requests: Sequence[str], now: datetime) -> bool:
         write = Update(
             key=thread_key(user, thread),
-            sets=(f"#{CANCEL_REQUESTED} = :yes",),
+            sets=[f"#{request} = :yes" for request in requests],
             condition=f"{ALIVE} AND #{STATUS} = :busy AND #{LEASE_RUN} = :run AND #{LEASE_UNTIL} > :now",
             values={"yes": True, "busy": "busy", "run": run, "now": now},
         )
@@ -323,7 +348,12 @@ def _holder(lease: Lease) -> dict[str, Plain]:
 
 
 def _signal(item: StoredItem) -> LeaseSignal:
-    return LeaseSignal(cancel_requested=item.flag(CANCEL_REQUESTED), deleting=not is_alive(item))
+    return LeaseSignal(
+        cancel_requested=item.flag(CANCEL_REQUESTED),
+        rollback=item.flag(ROLLBACK_REQUESTED),
+        followed=item.flag(EVENTS_REQUESTED),
+        deleting=not is_alive(item),
+    )
 
 
 def _lost(thread: ThreadId) -> LeaseLostError:

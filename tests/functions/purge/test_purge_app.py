@@ -17,6 +17,7 @@ from shared.services.purge_thread import PurgeThread
 from tests.fakes.checkpoints import CountedCheckpoints
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
+from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.threads import InMemoryThreads
 
@@ -52,6 +53,7 @@ class World:
         service = PurgeThread(
             threads=self.threads,
             summaries=self.summaries,
+            runs=InMemoryRuns(),
             checkpoints=self.checkpoints,
             clock=self.clock,
             metrics=metrics,

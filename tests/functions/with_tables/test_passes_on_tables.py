@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.domain.errors import ModelThrottledError, NotFoundError, ThreadNotFoundError
@@ -45,6 +46,7 @@ class World:
         self.messages = InMemoryThreadMessages()
         self.threads = DynamoThreads(client, table, pause=no_pause)
         self.summaries = DynamoSummaries(client, table, pause=no_pause)
+        self.runs = DynamoRuns(client, table, pause=no_pause)
         self.profiles = DynamoProfiles(client, table, pause=no_pause)
         self.memory = ManageMemory(
             profiles=self.profiles,
@@ -105,6 +107,7 @@ class World:
         service = PurgeThread(
             threads=self.threads,
             summaries=self.summaries,
+            runs=self.runs,
             checkpoints=checkpoints,
             clock=self.clock,
             metrics=self.metrics,

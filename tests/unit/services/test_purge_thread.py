@@ -6,12 +6,14 @@ import pytest
 
 from shared.domain import counters
 from shared.domain.errors import StoreError, ThreadBusyError, ThreadExistsError
+from shared.domain.runs import EventPage, RunRow
 from shared.domain.summary import SummaryEntry
 from shared.domain.threads import ThreadRow
 from shared.services.purge_thread import PurgeThread
 from tests.fakes.checkpoints import CountedCheckpoints
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
+from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.summarizer import covering
 from tests.fakes.threads import InMemoryThreads
@@ -51,11 +53,13 @@ class World:
         self.metrics = CountingMetrics()
         self.threads = InMemoryThreads()
         self.summaries = InMemorySummaries(self.threads)
+        self.runs = InMemoryRuns(self.clock)
         self.checkpoints = CountedCheckpoints()
         self.while_pausing = None
         self.service = PurgeThread(
             threads=self.threads,
             summaries=self.summaries,
+            runs=self.runs,
             checkpoints=self.checkpoints,
             clock=self.clock,
             metrics=self.metrics,
@@ -76,12 +80,18 @@ class World:
             for sequence in (1, 2):
                 self.summaries.plant(USER, entry(thread, sequence))
             self.summaries.plant_corrupt(USER, thread, 3)
+            run = RunRow(run_id=RUN, thread_id=thread, created_at=NOW, updated_at=NOW, status="success")
+            page = EventPage(run_id=RUN, thread_id=thread, first=1, last=2, body=b"said")
+            await self.runs.save(USER, rows=[run], pages=[page], now=NOW)
 
     async def run_holds(self):
         return (await self.threads.acquire(USER, THREAD, RUN, now=self.clock.now(), hold=HOLD)).lease
 
     async def delete(self):
         await self.threads.mark_deleting(USER, THREAD, now=self.clock.now())
+
+    async def runs_left(self, thread):
+        return len(await self.runs.search(USER, thread)) + len(await self.runs.pages(USER, thread, RUN))
 
     async def rows_left(self, thread):
         rows = await self.summaries.of_thread(USER, thread)
@@ -101,6 +111,7 @@ async def test_everything_of_the_thread_goes_and_nothing_of_another(world):
     assert await world.service.purge(USER, THREAD) == "purged"
     assert await world.rows_left(THREAD) == 0
     assert (USER, THREAD) not in world.checkpoints.left
+    assert (await world.runs_left(THREAD), await world.runs_left(OTHER)) == (0, 2)
     assert await world.rows_left(OTHER) == 3
     assert world.checkpoints.left[USER, OTHER] == 7
     assert world.metrics.counts[counters.THREAD_PURGED] == 1
@@ -171,12 +182,17 @@ async def test_a_run_that_goes_on_leaves_the_purge_to_the_next_delivery(world):
     assert await world.service.purge(USER, THREAD) == "purged"
 
 
-@pytest.mark.parametrize("broken", ["forget", "checkpoints", "bury"])
+@pytest.mark.parametrize("broken", ["forget", "runs", "checkpoints", "bury"])
 async def test_a_purge_that_broke_off_is_finished_by_the_next(world, broken):
     # DL05, DL06 as decision 9 has it: nothing is logged and forgotten.
     await world.delete()
-    port = world.checkpoints if broken == "checkpoints" else world.threads if broken == "bury" else world.summaries
-    port.failures = {"purge" if broken == "checkpoints" else broken: StoreError("down")}
+    port, call = {
+        "forget": (world.summaries, "forget"),
+        "runs": (world.runs, "forget"),
+        "checkpoints": (world.checkpoints, "purge"),
+        "bury": (world.threads, "bury"),
+    }[broken]
+    port.failures = {call: StoreError("down")}
     with pytest.raises(StoreError):
         await world.service.purge(USER, THREAD)
     port.failures = {}

@@ -1,5 +1,6 @@
 """What only the thread rows on DynamoDB have: items, the index, requests and failures."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -17,6 +18,7 @@ from shared.domain.errors import (
     ThreadNotFoundError,
 )
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.runs import RunRow
 from shared.domain.threads import Lease, ThreadQuery, ThreadRow
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause, tapped
 
@@ -108,7 +110,17 @@ async def test_a_run_holds_its_thread_in_one_item(threads, client, wire):
         "lease_number": "1",
         "lease_until": "2026-03-01T12:00:30.000000+00:00",
         "pending": [{"S": '{"type":"human","id":"h1","content":"Hi ü"}'}],
+        "present_run": "",
+        "left_run": "",
     }
+
+
+async def test_what_the_row_says_of_a_run_leaves_out_what_goes_without_saying(threads, client):
+    plain = RunRow(run_id=RUN, thread_id=ONE, created_at=NOW, updated_at=NOW)
+    await acquire(threads, create=True, record=plain)
+    said = json.loads(item(client)["present_run"])
+
+    assert said == {"id": RUN, "at": "2026-03-01T12:00:00.000000+00:00"}
 
 
 async def test_a_lists_entry_has_what_lists_show(one, client):
