@@ -110,6 +110,8 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     """How long the router's model may think before the chat agent takes the turn."""
     rename_seconds: float = Field(8.0, gt=0)
     """How long naming the thread may take before it is given up until the next turn."""
+    running_summary_seconds: float = Field(20.0, gt=0)
+    """How long retelling old turns may take, in threads that are kept short that way."""
     enqueue_seconds: float = Field(20.0, ge=0)
     """How long a run waits for the thread before it answers 409."""
     max_body_bytes: int = Field(5_500_000, ge=1)

@@ -105,11 +105,13 @@ class Thread:
 
     async def config(self) -> dict[str, Any]:
         self.mark = TurnMark()
+        row = await self.turns.threads.get(self.user, self.id)
         envelope = Envelope(
             user=self.user,
             thread=self.id,
             account=self.account,
-            title=(await self.turns.threads.get(self.user, self.id)).title,
+            title=row.title,
+            policy=row.policy,
             memory=TurnMemory(self.turns.recall, self.user, self.id, self.account).start(),
             mark=self.mark,
         )

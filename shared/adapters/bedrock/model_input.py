@@ -64,9 +64,8 @@ def with_cache_points(
 
 def _system(blocks: PromptBlocks) -> list[str | dict[Any, Any]]:
     content: list[str | dict[Any, Any]] = [_text(blocks.base), CACHE_POINT]
-    known = [block for block in (blocks.memory, blocks.earlier) if block is not None]
-    if known:
-        content += [*(_text(f"\n\n{block}") for block in known), CACHE_POINT]
+    if blocks.known:
+        content += [*(_text(f"\n\n{block}") for block in blocks.known), CACHE_POINT]
     return content
 
 

@@ -13,7 +13,9 @@ TITLE_KEY: Final = "title"
 """A thread's name rides in its metadata, where clients of this API look for such things."""
 
 # Of a state's metadata, what LangGraph writes there for itself or copies from the run's configuration.
-_INNER_METADATA: Final = frozenset({"userId", "thread_id", "thread_title", "lease_number", "checkpoint_ns", "parents"})
+_INNER_METADATA: Final = frozenset(
+    {"userId", "thread_id", "thread_title", "history_policy", "lease_number", "checkpoint_ns", "parents"}
+)
 
 
 class Snapshot(Protocol):

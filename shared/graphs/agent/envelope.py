@@ -12,8 +12,10 @@ from langchain_core.runnables import RunnableConfig
 
 from shared.domain.ids import MessageId, ThreadId, UserId, thread_id_or_none, user_id_or_none
 from shared.domain.profile import AccountOverlay
+from shared.domain.summary import SummaryEntry
+from shared.domain.threads import HISTORY_POLICIES, HistoryPolicy
 from shared.domain.turns import human_ids
-from shared.services.recall import Recall
+from shared.services.recall import Recall, Recalled
 from shared.services.turn_memory import TurnMemory
 
 USER_ID: Final = "userId"
@@ -23,6 +25,7 @@ THREAD_TITLE: Final = "thread_title"
 TURN_MEMORY: Final = "turn_memory"
 TURN_MARK: Final = "turn_mark"
 CONVERSATION: Final = "conversation"
+HISTORY_POLICY: Final = "history_policy"
 
 
 @dataclass(slots=True)
@@ -73,6 +76,8 @@ class Envelope:
         A recall that the runner started; without one each agent starts its own.
     mark : TurnMark or None
         Set when the turn ends.
+    policy : {'summaries', 'trim', 'delete', 'running_summary'}
+        How the thread is kept within the context window.
     conversation : sequence of message
         The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
     """
@@ -83,6 +88,7 @@ class Envelope:
     title: str | None = None
     memory: TurnMemory | None = None
     mark: TurnMark | None = None
+    policy: HistoryPolicy = "summaries"
     conversation: Sequence[AnyMessage] = ()
 
     @classmethod
@@ -91,7 +97,7 @@ class Envelope:
         values = config.get("configurable", {})
         account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
-        conversation = values.get(CONVERSATION)
+        policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -99,6 +105,7 @@ class Envelope:
             title=title if isinstance(title, str) else None,
             memory=memory if isinstance(memory, TurnMemory) else None,
             mark=mark if isinstance(mark, TurnMark) else None,
+            policy=policy if policy in HISTORY_POLICIES else "summaries",
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
         )
 
@@ -111,6 +118,7 @@ class Envelope:
             THREAD_TITLE: self.title,
             TURN_MEMORY: self.memory,
             TURN_MARK: self.mark,
+            HISTORY_POLICY: None if self.policy == "summaries" else self.policy,
             CONVERSATION: self.conversation or None,
         }
         return {key: value for key, value in values.items() if value is not None}
@@ -118,6 +126,10 @@ class Envelope:
     def recalling(self, recall: Recall) -> TurnMemory:
         """Give the turn's memory: the runner's, or a new one."""
         return self.memory or TurnMemory(recall, self.user, self.thread, self.account)
+
+    def summaries_in(self, recalled: Recalled) -> Sequence[SummaryEntry]:
+        """Give the thread's summaries; of a thread that has another policy there are none to believe (X02)."""
+        return recalled.passes if self.policy == "summaries" else ()
 
     def whole_thread(self, added: Sequence[AnyMessage]) -> list[AnyMessage]:
         """Give the conversation with what the agent has added to it."""

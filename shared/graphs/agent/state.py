@@ -35,9 +35,12 @@ class AgentState(MessagesState):
     ----------
     routing : Routing
         The last decision of the router; not there when there is but one agent.
+    running_summary : str
+        What stands for the turns that were taken out of the thread; only in threads that are kept short that way.
     """
 
     routing: NotRequired[Routing]
+    running_summary: NotRequired[str]
 
 
 class Node(Protocol[StateT]):

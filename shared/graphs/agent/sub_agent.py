@@ -42,7 +42,10 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
 
     async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
         envelope = replace(Envelope.of(config).remembering(deps.recall), conversation=state["messages"])
-        return {"messages": (await graph.ainvoke({"messages": []}, envelope.into(config)))["messages"]}
+        given = AgentState(messages=[])
+        if "running_summary" in state:
+            given["running_summary"] = state["running_summary"]
+        return {"messages": (await graph.ainvoke(given, envelope.into(config)))["messages"]}
 
     return run
 
@@ -57,7 +60,7 @@ def sub_agent(spec: AgentSpec, deps: AgentDeps) -> CompiledStateGraph[Any, Any, 
     thread and nothing else.
     """
     tools = [*common_tools(deps), *spec.tools(deps)]
-    builder = StateGraph(MessagesState)
+    builder = StateGraph(AgentState)
     builder.add_node(MODEL, _model_node(spec, deps, tools))
     builder.add_node(TOOLS, _tool_node(deps, tools))
     builder.add_edge(START, MODEL)
@@ -66,16 +69,16 @@ def sub_agent(spec: AgentSpec, deps: AgentDeps) -> CompiledStateGraph[Any, Any, 
     return builder.compile(name=spec.node)
 
 
-def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> Node[MessagesState]:
+def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> Node[AgentState]:
     model = deps.models.chat.bind_tools(tools)
     base = base_prompt(spec)
 
-    async def call_model(state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
+    async def call_model(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
         envelope = Envelope.of(config)
         messages = envelope.whole_thread(state["messages"])
         # In this order: what is trimmed depends on what the summaries cover.
         recalled = await envelope.recalling(deps.recall).get()
-        covered = coverage(human_ids(messages), recalled.passes)
+        covered = coverage(human_ids(messages), envelope.summaries_in(recalled))
         history = trim(
             messages,
             covered,
@@ -83,7 +86,7 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
             token_budget=deps.settings.history_token_budget,
             count_tokens=count_tokens_approximately,
         )
-        blocks = prompt_blocks(base, recalled.merged, covered.entries)
+        blocks = prompt_blocks(base, recalled.merged, covered.entries, state.get("running_summary"))
         return {"messages": [await model.ainvoke(deps.models.arrange(blocks, history), config)]}
 
     return call_model

@@ -2,8 +2,9 @@
 # pyright: reportUnknownMemberType=false
 """How the nodes of the agent graph hang together.
 
-    START ─▶ router ─┬▶ one agent ────▶ trigger_background_agent ─▶ END
-                     └▶ rename_thread ─▶ END
+    START ─▶ router ─┬▶ one agent ─────▶ trigger_background_agent ─▶ END
+                     ├▶ rename_thread ──▶ END
+                     └▶ shorten_thread ─▶ END        only in threads that are kept short by losing turns
 
 With one agent enabled there is no router. Rename stands beside the agents, not beside the router: a step of a graph
 ends when its slowest node does, and nobody's answer shall wait for a title.
@@ -12,13 +13,17 @@ ends when its slowest node does, and nobody's answer shall wait for a title.
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from shared.domain.threads import DESTRUCTIVE_POLICIES
 from shared.graphs.agent.agents import DEFAULT_AGENT, enabled_agents
 from shared.graphs.agent.deps import AgentDeps
+from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.nodes.rename_thread import rename_thread_node
 from shared.graphs.agent.nodes.router import router_node
+from shared.graphs.agent.nodes.shorten_thread import shorten_thread_node
 from shared.graphs.agent.nodes.trigger_background_agent import trigger_background_agent
 from shared.graphs.agent.spec import AgentSpec
 from shared.graphs.agent.state import AgentState
@@ -27,6 +32,7 @@ from shared.graphs.ids import AGENT
 
 ROUTER: Final = "router"
 RENAME_THREAD: Final = "rename_thread"
+SHORTEN_THREAD: Final = "shorten_thread"
 TRIGGER_BACKGROUND_AGENT: Final = "trigger_background_agent"
 
 
@@ -52,25 +58,30 @@ def build(deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
         builder.add_node(spec.node, agent_node(spec, deps))
         builder.add_edge(spec.node, TRIGGER_BACKGROUND_AGENT)
     builder.add_node(RENAME_THREAD, rename_thread_node(deps))
+    builder.add_node(SHORTEN_THREAD, shorten_thread_node(deps))
     builder.add_node(TRIGGER_BACKGROUND_AGENT, trigger_background_agent)
-    if len(specs) == 1:
-        builder.add_edge(START, specs[0].node)
-        builder.add_edge(START, RENAME_THREAD)
-    else:
+    start = START
+    if len(specs) > 1:
         builder.add_node(ROUTER, router_node(specs, deps))
         builder.add_edge(START, ROUTER)
-        builder.add_conditional_edges(ROUTER, _after_router(specs), [*(spec.node for spec in specs), RENAME_THREAD])
+        start = ROUTER
+    builder.add_conditional_edges(
+        start, _turn_of(specs), [*(spec.node for spec in specs), RENAME_THREAD, SHORTEN_THREAD]
+    )
     builder.add_edge(RENAME_THREAD, END)
+    builder.add_edge(SHORTEN_THREAD, END)
     builder.add_edge(TRIGGER_BACKGROUND_AGENT, END)
     return builder.compile(name=AGENT)
 
 
-def _after_router(specs: Sequence[AgentSpec]) -> Callable[[AgentState], list[str]]:
+def _turn_of(specs: Sequence[AgentSpec]) -> Callable[[AgentState, RunnableConfig], list[str]]:
     nodes = {spec.name: spec.node for spec in specs}
+    default = nodes.get(DEFAULT_AGENT, specs[0].node)
 
-    def go(state: AgentState) -> list[str]:
+    def go(state: AgentState, config: RunnableConfig) -> list[str]:
+        beside = [SHORTEN_THREAD] if Envelope.of(config).policy in DESTRUCTIVE_POLICIES else []
         decided = state["routing"]["agent"] if "routing" in state else DEFAULT_AGENT
         # A thread may carry the decision of a deployment that had other agents.
-        return [nodes.get(decided, nodes[DEFAULT_AGENT]), RENAME_THREAD]
+        return [nodes.get(decided, default), RENAME_THREAD, *beside]
 
     return go

@@ -86,10 +86,11 @@ def _last_question(messages: Sequence[AnyMessage]) -> str:
 
 async def _history(messages: Sequence[AnyMessage], config: RunnableConfig, deps: AgentDeps) -> list[BaseMessage]:
     """Give the conversation as two people would remember it: no tools, no files, nothing that summaries hold."""
-    recalled = await Envelope.of(config).recalling(deps.recall).get()
+    envelope = Envelope.of(config)
+    recalled = await envelope.recalling(deps.recall).get()
     kept = trim(
         messages,
-        coverage(human_ids(messages), recalled.passes),
+        coverage(human_ids(messages), envelope.summaries_in(recalled)),
         buffer_turns=deps.settings.memory_thread_messages_buffer_recent_turns,
         token_budget=TOKEN_BUDGET,
         count_tokens=count_tokens_approximately,

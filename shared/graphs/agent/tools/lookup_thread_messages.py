@@ -8,6 +8,7 @@ from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, Field
 
 from shared.domain.prompt import LOOKUP_TOOL
+from shared.domain.threads import DESTRUCTIVE_POLICIES
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.state import AgentState
 from shared.services.lookup_turns import LookupTurns
@@ -20,6 +21,9 @@ Turns are numbered: #1 is the user's first message with the replies to it. The s
 turns they speak of. Use this when the exact words, code, numbers or a tool's result matter and a summary does not
 have them. refs takes one ref, a range or several: "#3", "#3-#5", ["#2", "#7"]. Set includeToolMessages to see tool
 calls and their results too. Ask for few turns at a time; long answers are cut and say so."""
+
+
+NOT_KEPT: Final = "This thread does not keep its earlier turns; what is left of them is in front of you."
 
 
 class LookupInput(BaseModel):
@@ -50,11 +54,14 @@ def lookup_thread_messages_tool(lookup_turns: LookupTurns, recall: Recall) -> Ba
         envelope = Envelope.of(runtime.config)
         if envelope.user is None or envelope.thread is None:
             answer = {"ok": False, "code": "NO_THREAD", "message": "There is no thread to look in."}
+        elif envelope.policy in DESTRUCTIVE_POLICIES:
+            # Numbers would count from whatever turn happens to be the first one now.
+            answer = {"ok": False, "code": "NOT_KEPT", "message": NOT_KEPT}
         else:
             recalled = await envelope.recalling(recall).get()
             answer = lookup_turns.find(
                 envelope.whole_thread(runtime.state["messages"]),
-                recalled.passes,
+                envelope.summaries_in(recalled),
                 refs,
                 include_tool_messages=includeToolMessages,
             )

@@ -17,16 +17,18 @@ def edges(turns: Turns) -> set[tuple[str, str]]:
 
 
 def test_the_graph_is_the_seeds() -> None:
-    """G03, G06."""
+    """G03, G06; shortening is taken only by threads that were made to be short."""
     agents = {f"{name}_agent" for name in ALL}
 
     assert edges(Turns(settings=chat_settings(agents=ALL))) == {
         ("__start__", "router"),
         *(("router", agent) for agent in agents),
         ("router", "rename_thread"),
+        ("router", "shorten_thread"),
         *((agent, "trigger_background_agent") for agent in agents),
         ("trigger_background_agent", "__end__"),
         ("rename_thread", "__end__"),
+        ("shorten_thread", "__end__"),
     }
 
 
@@ -35,9 +37,11 @@ def test_with_one_agent_there_is_no_router() -> None:
     assert edges(Turns(settings=chat_settings(agents=("code",)))) == {
         ("__start__", "code_agent"),
         ("__start__", "rename_thread"),
+        ("__start__", "shorten_thread"),
         ("code_agent", "trigger_background_agent"),
         ("trigger_background_agent", "__end__"),
         ("rename_thread", "__end__"),
+        ("shorten_thread", "__end__"),
     }
 
 
