@@ -9,9 +9,7 @@ from langchain_core.messages import AnyMessage
 
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.profile import AccountOverlay
-
-MultitaskStrategy = Literal["reject", "enqueue", "interrupt"]
-"""What to do while another run holds the thread: refuse; wait; stop it, then wait."""
+from shared.domain.runs import MultitaskStrategy
 
 Durability = Literal["sync", "async", "exit"]
 
@@ -54,51 +52,69 @@ class ResumeCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
-    """One run, as the API layer understood it. Everything that says who is from the verified token.
+class GraphRequest:
+    """What every run is asked for, as the API layer understood it. Who asks is from the verified token.
 
     Parameters
     ----------
-    user, thread, run : str
-        Whose run, where, and its id.
+    user, run : str
+        Whose run, and its id.
     account : AccountOverlay
         What the token says of the user.
     messages : sequence of message
-        New messages, each human one with an id. Empty for a run that goes on or answers again.
+        New messages, each human one with an id.
+    modes : frozenset of str
+        Which of LangGraph's stream modes to give out; ``events`` are LangChain's events.
+    subgraphs : bool
+        Whether to give out what subgraphs do under their own names.
+    metadata, tags, recursion_limit
+        As LangGraph takes them.
+    interrupt_before, interrupt_after : sequence of str or '*'
+        Nodes to stop at.
+    time_limit : timedelta or None
+        When the run must have ended, so that there is time left to store it.
+    """
+
+    user: UserId
+    run: RunId
+    account: AccountOverlay = field(default_factory=AccountOverlay)
+    messages: Sequence[AnyMessage] = ()
+    modes: frozenset[str] = frozenset({"values"})
+    subgraphs: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tags: Sequence[str] = ()
+    recursion_limit: int = 25
+    interrupt_before: Sequence[str] | Literal["*"] = ()
+    interrupt_after: Sequence[str] | Literal["*"] = ()
+    time_limit: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest(GraphRequest):
+    """A run in a thread. Without ``messages`` it goes on or answers again.
+
+    Parameters
+    ----------
+    thread : str
+        Where.
     command : ResumeCommand or None
         Instead of messages.
     checkpoint_id : str or None
         Where to start; the thread's head when there is none.
     create : bool
         Whether a missing thread is made.
-    strategy : {'reject', 'enqueue', 'interrupt'}
+    strategy : {'reject', 'enqueue', 'interrupt', 'rollback'}
         What to do while the thread is busy.
-    modes : frozenset of str
-        Which of LangGraph's stream modes to give out.
-    subgraphs : bool
-        Whether to give out what subgraphs do under their own names.
+    durability : {'sync', 'async', 'exit'}
+        As LangGraph takes it.
     strict_resume : bool
         Whether an answer to an interrupt that is not open is an error; otherwise it changes nothing.
-    time_limit : timedelta or None
-        When the run must have ended, so that there is time left to store it.
     """
 
-    user: UserId
     thread: ThreadId
-    run: RunId
-    account: AccountOverlay = field(default_factory=AccountOverlay)
-    messages: Sequence[AnyMessage] = ()
     command: ResumeCommand | None = None
     checkpoint_id: str | None = None
     create: bool = False
     strategy: MultitaskStrategy = "enqueue"
-    modes: frozenset[str] = frozenset({"values"})
-    subgraphs: bool = False
     durability: Durability = "exit"
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    tags: Sequence[str] = ()
-    recursion_limit: int = 25
-    interrupt_before: Sequence[str] | Literal["*"] = ()
-    interrupt_after: Sequence[str] | Literal["*"] = ()
     strict_resume: bool = False
-    time_limit: timedelta | None = None

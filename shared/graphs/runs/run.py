@@ -398,10 +398,19 @@ class Run:
                 now=self._ports.clock.now(),
                 checkpoint_id=self._saver.stored,
                 # What was not stored stays for the next run; a branch does not take in what the trunk left behind.
-                keep_pending=self._saver.stored is None or self._request.checkpoint_id is not None,
+                keep_pending=not self._has_stored_input() or self._request.checkpoint_id is not None,
             )
         except Exception:  # noqa: BLE001 - the lease ends by itself
             _log.exception("lease not released", extra=self._facts())
+
+    def _has_stored_input(self) -> bool:
+        """Say whether the checkpoint has what was asked: that of a run that hardly began has it as an open step.
+
+        A later input takes such a step's place, and the question would be lost with it.
+        """
+        there = {message.id for message in self._messages()}
+        asked = {message.id for message in self._request.messages if isinstance(message, HumanMessage)}
+        return self._saver.stored is not None and asked <= there
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}

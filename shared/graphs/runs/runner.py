@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -111,6 +111,7 @@ class GraphRunner:
         InvalidInputError
             When there is nothing to do: no input, no command, and no open step.
         """
+        asked_at = self._ports.clock.now()
         request = await self._settled(request)
         memory = TurnMemory(self._recall, request.user, request.thread, request.account).start()
         try:
@@ -134,7 +135,7 @@ class GraphRunner:
         )
         saver = TurnSaver(self._checkpointers(request.user), may_write=keeper.may_write, fresh=bool(request.messages))
         run = Run(
-            request,
+            self._in_the_time_left(request, asked_at),
             admitted,
             graph=self._graph.copy(update={"checkpointer": saver}),
             saver=saver,
@@ -155,6 +156,13 @@ class GraphRunner:
     def reading(self, user: UserId) -> Graph:
         """Give the graph with a user's checkpointer, for reading states."""
         return self._graph.copy(update={"checkpointer": self._checkpointers(user)})
+
+    def _in_the_time_left(self, request: RunRequest, asked_at: datetime) -> RunRequest:
+        """Take what a busy thread has cost off the time limit: the process ends when it ends."""
+        if request.time_limit is None:
+            return request
+        left = request.time_limit - (self._ports.clock.now() - asked_at)
+        return replace(request, time_limit=max(left, timedelta(0)))
 
     async def _settled(self, request: RunRequest) -> RunRequest:
         """Check a request that does not just bring new messages; owner first, then checkpoints."""

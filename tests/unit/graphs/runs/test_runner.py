@@ -262,6 +262,26 @@ async def test_a_run_that_is_out_of_time_keeps_what_there_is_and_says_so():
     assert [event.outcome for event in runs.events.published] == ["failed"]
 
 
+async def test_waiting_for_a_busy_thread_is_part_of_the_time_a_run_has():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("A very long answer", before_token=gate)))
+    thread = await runs.thread()
+    acquire = runs.threads.acquire
+
+    async def acquire_late(*args, **options):
+        runs.clock.advance(timedelta(hours=1))
+        return await acquire(*args, **options | {"now": runs.clock.now()})
+
+    runs.threads.acquire = acquire_late
+    outcome = await outcome_of(await runs.start(thread, "Hi", time_limit=timedelta(hours=1)))
+
+    assert outcome.code == "RUN_TIMEOUT"
+    runs.threads.acquire = acquire
+    gate.opened.set()
+    await runs.run(thread, "Still there?")
+    assert (await runs.texts(thread))[:2] == ["Hi", "Still there?"], "the next run takes the question in"
+
+
 async def test_a_thread_that_is_being_deleted_stops_its_run_which_stores_nothing():
     gate = Gate()
     runs = Runs(ScriptedChatModel(Say("Not to be kept", before_token=gate)))
