@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 3
 _LONGEST_PAUSES: Final = (0.1, 0.3)
 
+LIMIT_SECONDS: Final = 6.0
+"""For all of it: a reply that is over for its reader waits for this, and the thread's lease is not renewed meanwhile."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -33,6 +36,8 @@ class EventBridgeTurnEvents:
         Name or ARN of the bus.
     pause : callable, optional
         Waits the seconds it is given.
+    limit_seconds : float
+        How long announcing one turn may take.
     """
 
     def __init__(
@@ -41,13 +46,15 @@ class EventBridgeTurnEvents:
         bus_name: str,
         *,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        limit_seconds: float = LIMIT_SECONDS,
     ) -> None:
         self._client = client
         self._bus_name = bus_name
         self._pause = pause
+        self._limit = limit_seconds
 
     async def publish(self, event: TurnEnded) -> None:
-        """Announce the turn; tried again a little later when the bus refuses.
+        """Announce the turn; an entry that the bus refuses is sent again a little later.
 
         Parameters
         ----------
@@ -67,24 +74,21 @@ class EventBridgeTurnEvents:
             "EventBusName": self._bus_name,
             "Time": event.ended_at,
         }
+        try:
+            async with asyncio.timeout(self._limit):
+                await self._put_until_taken(entry, event.run_id)
+        except (ClientError, BotoCoreError, TimeoutError) as error:
+            # The SDK has tried such errors again by itself.
+            raise StoreError("The event bus cannot be reached.") from error
+
+    async def _put_until_taken(self, entry: "PutEventsRequestEntryTypeDef", run_id: str) -> None:
         for attempt in range(ATTEMPTS):
             if attempt:
-                # The reply waits for this: the pauses are short, and spread so that throttled callers part.
+                # Short, and spread so that throttled callers part.
                 await self._pause(random.uniform(0, _LONGEST_PAUSES[attempt - 1]))  # noqa: S311 - no secret
-            refusal = await self._put(entry)
-            if refusal is None:
-                return
-            _log.warning("event refused", extra={"code": refusal, "attempt": attempt + 1, "run_id": event.run_id})
-        raise StoreError("The event bus did not take the event.")
-
-    async def _put(self, entry: "PutEventsRequestEntryTypeDef") -> str | None:
-        """Send one entry; give the code of what went wrong, if something did."""
-        try:
             answer = await in_thread(self._client.put_events, Entries=[entry])
-        except ClientError as error:
-            return error.response.get("Error", {}).get("Code", "ClientError")
-        except BotoCoreError as error:
-            return type(error).__name__
-        if answer["FailedEntryCount"] == 0:
-            return None
-        return next((entry["ErrorCode"] for entry in answer["Entries"] if "ErrorCode" in entry), "FailedEntry")
+            if answer["FailedEntryCount"] == 0:
+                return
+            code = next((each["ErrorCode"] for each in answer["Entries"] if "ErrorCode" in each), "FailedEntry")
+            _log.warning("event refused", extra={"code": code, "attempt": attempt + 1, "run_id": run_id})
+        raise StoreError("The event bus did not take the event.")

@@ -1,4 +1,5 @@
 import json
+import threading
 from datetime import UTC, datetime
 
 import boto3
@@ -64,13 +65,34 @@ async def test_a_failed_entry_in_a_200_is_tried_again(client, adapter, pauses):
     assert len(pauses) == 1
 
 
-async def test_what_is_refused_every_time_is_an_error(client, adapter, pauses):
+async def test_an_entry_that_is_refused_every_time_is_an_error(client, adapter, pauses):
     with Stubber(client) as stub:
-        stub.add_response("put_events", REFUSED, EXPECTED)
-        stub.add_client_error("put_events", "InternalException", http_status_code=400)
-        stub.add_response("put_events", REFUSED, EXPECTED)
+        for _ in range(3):
+            stub.add_response("put_events", REFUSED, EXPECTED)
         with pytest.raises(StoreError):
             await adapter.publish(EVENT)
         stub.assert_no_pending_responses()
     assert len(pauses) == 2
     assert all(0 <= pause < 1 for pause in pauses)
+
+
+async def test_an_error_that_the_sdk_has_retried_is_not_retried_again(client, adapter, pauses):
+    with Stubber(client) as stub:
+        stub.add_client_error("put_events", "InternalException", http_status_code=500)
+        with pytest.raises(StoreError):
+            await adapter.publish(EVENT)
+    assert pauses == []
+
+
+async def test_a_bus_that_does_not_answer_holds_no_reply_open():
+    answered = threading.Event()
+
+    class Silent:
+        def put_events(self, **_):
+            answered.wait()
+
+    try:
+        with pytest.raises(StoreError):
+            await EventBridgeTurnEvents(Silent(), "bus-1", limit_seconds=0).publish(EVENT)
+    finally:
+        answered.set()
