@@ -233,14 +233,13 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[str]]]) -> bytes:
     return _office("xl/workbook.xml", "spreadsheetml.sheet", parts)
 
 
-def pptx(*slides: str) -> bytes:
+def pptx(*slides: str, lists_slides: bool = True) -> bytes:
     """A presentation; each slide is one box with the given text. The first slide is the last part."""
     order = list(range(len(slides), 0, -1))
-    listed = "".join(f'<p:sldId id="{255 + n}" r:id="r{n}"/>' for n in order)
+    entries = "".join(f'<p:sldId id="{255 + n}" r:id="r{n}"/>' for n in order)
+    listed = f"<p:sldIdLst>{entries}</p:sldIdLst>" if lists_slides else ""
     parts: dict[str, str | bytes] = {
-        "ppt/presentation.xml": (
-            f'<p:presentation xmlns:p="{_SLIDE}" xmlns:r="{_OFFICE}"><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>'
-        ),
+        "ppt/presentation.xml": (f'<p:presentation xmlns:p="{_SLIDE}" xmlns:r="{_OFFICE}">{listed}</p:presentation>'),
         "ppt/_rels/presentation.xml.rels": relationships({f"r{n}": ("slide", f"slides/slide{n}.xml") for n in order}),
         "ppt/media/picture.bin": bytes(1000),
     }

@@ -72,14 +72,16 @@ def _markdown(data: bytes) -> str:
 
 def _slides(data: bytes) -> Iterator[Page]:
     try:
-        slides = [_markdown(slide) for slide in single_slides(data)]
+        slides = single_slides(data)
+        texts = None if slides is None else [_markdown(slide) for slide in slides]
     except (*DAMAGE, anydoc.MalformedError, anydoc.MissingPartError):
         # A part is damaged; of the presentation as a whole the reader makes what can be made.
-        slides = []
-    if not slides:
+        texts = None
+    if texts is None:
         yield Page.read(1, _markdown(data))
-    for number, slide in enumerate(slides, start=1):
-        yield Page.read(number, slide, label=f"Slide {number}")
+        return
+    for number, text in enumerate(texts, start=1):
+        yield Page.read(number, text, label=f"Slide {number}")
 
 
 def _sheets(markdown: str) -> Iterator[Page]:

@@ -15,6 +15,7 @@ _PRESENTATION: Final = "ppt/presentation.xml"
 _RELATIONSHIPS: Final = "ppt/_rels/presentation.xml.rels"
 
 _LIST: Final = re.compile(rb"<(?P<prefix>\w+:)?sldIdLst\b[^>]*>(?P<entries>.*?)</(?P=prefix)?sldIdLst>", re.DOTALL)
+_ROOT: Final = re.compile(rb"<(?:\w+:)?presentation\b")
 _ENTRY: Final = re.compile(rb"<(?:\w+:)?sldId\b[^>]*?(?:/>|>.*?</(?:\w+:)?sldId>)", re.DOTALL)
 _REFERENCE: Final = re.compile(rb"""\b\w+:id\s*=\s*["'](?P<id>[^"']+)""")
 _RELATIONSHIP: Final = re.compile(rb"<(?:\w+:)?Relationship\b[^>]*>")
@@ -23,7 +24,7 @@ _ATTRIBUTE: Final = re.compile(rb"""\b(?P<name>Id|Target)\s*=\s*["'](?P<value>[^
 _MOST_COPIED: Final = 256 * 1024 * 1024
 
 
-def single_slides(data: bytes) -> Iterator[bytes]:
+def single_slides(data: bytes) -> Iterator[bytes] | None:
     """Give each slide of a presentation as a presentation of its own, in order.
 
     Parameters
@@ -31,33 +32,36 @@ def single_slides(data: bytes) -> Iterator[bytes]:
     data : bytes
         A presentation that :func:`shared.adapters.parsing.archives.check_archive` let pass.
 
-    Yields
-    ------
-    bytes
-        A package. Nothing when the slides cannot be told apart, be it because the package is made in an unusual way
-        or because taking it apart would cost too much.
+    Returns
+    -------
+    iterator of bytes or None
+        Packages, made as they are asked for. ``None`` when the slides cannot be told apart, be it because the package
+        is made in an unusual way or because taking it apart would cost too much.
     """
     with zipfile.ZipFile(BytesIO(data)) as archive:
         # Pictures and sounds are no text, and most of the bytes.
         names = [name for name in archive.namelist() if name.endswith((".xml", ".rels"))]
         if _PRESENTATION not in names or _RELATIONSHIPS not in names:
-            return
+            return None
         parts = {name: archive.read(name) for name in names}
-    slide_list = _LIST.search(parts[_PRESENTATION])
+    presentation = parts[_PRESENTATION]
+    slide_list = _LIST.search(presentation)
     if slide_list is None:
-        return
+        return iter(()) if _ROOT.search(presentation) and not _ENTRY.search(presentation) else None
     targets = _targets(parts[_RELATIONSHIPS])
     entries = _ENTRY.findall(slide_list["entries"])
-    slides = [targets.get(reference["id"], "") if (reference := _reference(entry)) else "" for entry in entries]
+    slides = [targets.get(reference["id"], "") if (reference := _REFERENCE.search(entry)) else "" for entry in entries]
     every_slide = {_relationships_of(slide) for slide in slides} | set(slides)
     common = {name: part for name, part in parts.items() if name not in every_slide}
-    if not all(slide in parts for slide in slides) or _copied(common, len(slides)) > _MOST_COPIED:
-        return
-    for entry, slide in zip(entries, slides, strict=True):
-        package = dict(common)
-        package[_PRESENTATION] = _with_only(parts[_PRESENTATION], slide_list, entry)
-        package.update((name, parts[name]) for name in (slide, _relationships_of(slide)) if name in parts)
-        yield _packed(package)
+    if not all(slide in parts for slide in slides) or len(slides) * sum(map(len, common.values())) > _MOST_COPIED:
+        return None
+
+    def package(entry: bytes, slide: str) -> bytes:
+        start, end = slide_list.span("entries")
+        own = {name: parts[name] for name in (slide, _relationships_of(slide)) if name in parts}
+        return _packed(common | own | {_PRESENTATION: presentation[:start] + entry + presentation[end:]})
+
+    return map(package, entries, slides)
 
 
 def _targets(relationships: bytes) -> dict[bytes, str]:
@@ -69,22 +73,9 @@ def _targets(relationships: bytes) -> dict[bytes, str]:
     return targets
 
 
-def _reference(entry: bytes) -> re.Match[bytes] | None:
-    return _REFERENCE.search(entry)
-
-
 def _relationships_of(part: str) -> str:
     folder, _, name = part.rpartition("/")
     return f"{folder}/_rels/{name}.rels"
-
-
-def _copied(common: dict[str, bytes], times: int) -> int:
-    return times * sum(map(len, common.values()))
-
-
-def _with_only(presentation: bytes, slide_list: re.Match[bytes], entry: bytes) -> bytes:
-    start, end = slide_list.span("entries")
-    return presentation[:start] + entry + presentation[end:]
 
 
 def _packed(parts: dict[str, bytes]) -> bytes:

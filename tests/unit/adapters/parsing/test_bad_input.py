@@ -18,6 +18,7 @@ S = DocumentState
 PARSER = InProcessParser()
 
 WORD = made_files.docx("".join(made_files.paragraph(f"Paragraph {n} of the text.") for n in range(300)))
+WITHOUT_LIST = made_files.pptx(lists_slides=False)
 NOISE = random.Random(7).randbytes(5000)  # noqa: S311 - noise, no secret
 PDF = made_files.pdf(*(f"Page {n} of the text." for n in range(30)))
 LOCKED_OFFICE = made_files.compound_file("EncryptionInfo", "EncryptedPackage")
@@ -41,6 +42,8 @@ async def end_of(data: bytes, name: str) -> DocumentError:
         pytest.param(made_files.pdf(PdfPage()), "blank.pdf", S.EMPTY, id="a blank page"),
         pytest.param(made_files.docx(""), "blank.docx", S.EMPTY, id="a Word file without text"),
         pytest.param(made_files.xlsx({"Sheet1": []}), "blank.xlsx", S.EMPTY, id="an empty sheet"),
+        pytest.param(made_files.pptx(), "blank.pptx", S.EMPTY, id="a presentation without slides"),
+        pytest.param(WITHOUT_LIST, "blank.pptx", S.EMPTY, id="one without even a list of them"),
         pytest.param(made_files.encrypted_pdf(), "locked.pdf", S.ENCRYPTED, id="PDF with a password"),
         pytest.param(LOCKED_OFFICE, "locked.docx", S.ENCRYPTED, id="Office file with a password"),
         pytest.param(made_files.odt("Text.", LOCKED_PART), "locked.odt", S.ENCRYPTED, id="OpenDocument with one"),
