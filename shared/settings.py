@@ -101,6 +101,9 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     agents: Names = ("chat", "weather", "crypto", "code")
     """Which agents are enabled; with one there is no router."""
     model_max_tokens: int = Field(4096, ge=1)
+    """Of one answer."""
+    fast_max_tokens: int = Field(256, ge=1)
+    """Of one decision or title. A call that is given up goes on at Bedrock; this bounds what it costs."""
     history_token_budget: int = Field(100_000, ge=1)
     """Tokens of history a model call may carry, after the trim by turns."""
     lease_seconds: int = Field(30, ge=3)

@@ -54,7 +54,7 @@ graph = build(
     AgentDeps(
         models=AgentModels(
             chat=chat_model(bedrock, settings.chat_model, max_tokens=settings.model_max_tokens),
-            fast=chat_model(bedrock, settings.fast_model, max_tokens=settings.model_max_tokens),
+            fast=chat_model(bedrock, settings.fast_model, max_tokens=settings.fast_max_tokens),
             arrange=arrangement(settings.chat_model),
         ),
         recall=recall,

@@ -20,7 +20,7 @@ ATTEMPTS: Final = 3
 _LONGEST_PAUSES: Final = (0.1, 0.3)
 
 LIMIT_SECONDS: Final = 6.0
-"""For all of it: a reply that is over for its reader waits for this, and the thread's lease is not renewed meanwhile."""
+"""For all of it: a reply that is over for its reader waits for this, and nobody renews the thread's lease meanwhile."""
 
 _log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ _ELSE: Final = "Something went wrong on our side. Your message is kept."
 _MESSAGES: Final = {
     "MODEL_THROTTLED": "The model is busy at the moment. Your message is kept; try again in a while.",
     "MODEL_TIMEOUT": "The model did not answer in time. Your message is kept; try again.",
+    "MODEL_UNAVAILABLE": "The model cannot be reached at the moment. Your message is kept; try again in a while.",
     "MODEL_REFUSED": "The model does not take this request.",
     "MODEL_ERROR": "The model gave no usable answer. Your message is kept; try again.",
     "STORE_UNAVAILABLE": "The thread cannot be read or stored at the moment; try again in a while.",

@@ -6,6 +6,7 @@ import logging
 import sys
 import uuid
 from pathlib import Path
+from urllib.parse import quote
 
 import boto3
 import pytest
@@ -127,6 +128,17 @@ def test_a_chat_from_the_first_word_to_the_last(function):
     assert "Turku" in json.dumps(function.wire.asked[-1].body["system"])
     assert (deleted["statusCode"], after["statusCode"]) == (204, 404)
     assert [purge["threadId"] for purge in function.purges()] == [thread]
+
+
+def test_what_one_answer_may_cost_is_bounded_and_a_title_costs_less(function):
+    function.say(function.json("POST", "/threads", {})["thread_id"], "Hello")
+
+    limits = {asked.model: asked.body["inferenceConfig"]["maxTokens"] for asked in function.wire.asked}
+    assert limits == {
+        quote(SETTINGS.chat_model, safe=""): SETTINGS.model_max_tokens,
+        quote(SETTINGS.fast_model, safe=""): SETTINGS.fast_max_tokens,
+    }
+    assert SETTINGS.fast_max_tokens < SETTINGS.model_max_tokens
 
 
 def test_users_do_not_meet(function):
