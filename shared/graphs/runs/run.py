@@ -192,6 +192,7 @@ class Run:
             thread=request.thread,
             account=request.account,
             title=self._admitted.row.title,
+            policy=self._admitted.row.policy,
             memory=self._memory,
             mark=self._mark,
         )
