@@ -4,23 +4,21 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from shared.domain import counters
-from shared.domain.errors import CorruptItemError, NotFoundError, StoreError, VersionConflictError
+from shared.domain.errors import CorruptItemError, NotFoundError, StoreError
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.patch import check_profile_key, forget_key
 from shared.domain.profile import AccountOverlay, MemoryDoc, Origin, StoredProfile, merge, overlay_values
 from shared.domain.summary import SummaryEntry, SummaryRows
 from shared.ports import Clock, Metrics, Profiles, Summaries, Threads
+from shared.services.profile_writes import Rewritten, rewrite_profile
 
 T = TypeVar("T")
 
 Part = Literal["store", "threads", "titles"]
 """What can be missing from a view: what was saved, the summaries, the threads' titles."""
-
-_ATTEMPTS: Final = 16
-"""As many as a save has: of several writers one gets through at a time."""
 
 _log = logging.getLogger(__name__)
 
@@ -158,14 +156,11 @@ class ManageMemory:
             When others wrote all the while.
         """
         name = check_profile_key(key)
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                await self._forget_once(user, name)
-            except VersionConflictError:
-                continue
-            return name
-        await self._forget_once(user, name)
-        return name
+
+        def edit(stored: StoredProfile) -> tuple[Rewritten, str]:
+            return forget_key(stored, name, Origin(at=self._clock.now())), name
+
+        return await rewrite_profile(self._profiles, user, edit)
 
     async def forget_thread(self, user: UserId, thread: ThreadId) -> int:
         """Delete every summary of one thread; the thread stays, and is summarised again from its first turn.
@@ -192,11 +187,6 @@ class ManageMemory:
             raise NotFoundError("There are no summaries of this thread.")
         _log.info("summaries forgotten", extra={"thread_id": thread, "count": count})
         return count
-
-    async def _forget_once(self, user: UserId, key: str) -> None:
-        stored = await self._profiles.load(user)
-        profile, change = forget_key(stored, key, Origin(at=self._clock.now()))
-        await self._profiles.save(user, profile, change)
 
     async def _by_thread(self, user: UserId, rows: SummaryRows, degraded: set[Part]) -> tuple[ThreadPasses, ...]:
         if rows.corrupt:

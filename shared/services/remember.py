@@ -1,27 +1,18 @@
 """Saving what the user said about themselves."""
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-from shared.domain.errors import VersionConflictError
 from shared.domain.ids import MessageId, ThreadId, UserId
 from shared.domain.patch import Patch, apply
-from shared.domain.profile import AccountOverlay, Origin
+from shared.domain.profile import AccountOverlay, Origin, StoredProfile
 from shared.ports import Clock, Profiles
-
-ATTEMPTS: Final = 16
-"""Of several writers one gets through at a time, so eight of them need eight rounds at worst."""
-
-_LONGEST_PAUSE: Final = 0.2
+from shared.services.profile_writes import ATTEMPTS, Pause, Rewritten, rewrite_profile
 
 
 class Remember:
-    """Writes patches to a profile so that no writer undoes another's work.
-
-    Each attempt reads the profile afresh, works out the patches on it and writes under the condition that the
-    version is still the one that was read. Unlike recall it fails closed: without a successful read it writes nothing.
+    """Writes patches to a profile. Unlike recall it fails closed: without a successful read it writes nothing.
 
     Parameters
     ----------
@@ -44,7 +35,7 @@ class Remember:
         max_bytes: int,
         *,
         attempts: int = ATTEMPTS,
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pause: Pause = asyncio.sleep,
     ) -> None:
         self._profiles = profiles
         self._clock = clock
@@ -89,9 +80,8 @@ class Remember:
         VersionConflictError
             When every attempt lost its race.
         """
-        failures = 0
-        while True:
-            stored = await self._profiles.load(user)
+
+        def edit(stored: StoredProfile) -> tuple[Rewritten, dict[str, Any]]:
             origin = Origin(
                 at=self._clock.now(),
                 thread_id=origin_thread,
@@ -100,17 +90,7 @@ class Remember:
             )
             outcome = apply(stored, overlay, patches, max_bytes=self._max_bytes, origin=origin)
             if outcome.profile is None or outcome.change is None:
-                return outcome.result
-            try:
-                await self._profiles.save(user, outcome.profile, outcome.change)
-            except VersionConflictError:
-                failures += 1
-                if failures == self._attempts:
-                    raise
-                await self._pause(_wait_after(failures))
-            else:
-                return outcome.result
+                return None, outcome.result
+            return (outcome.profile, outcome.change), outcome.result
 
-
-def _wait_after(failures: int) -> float:
-    return random.uniform(0.0, min(_LONGEST_PAUSE, 0.01 * 2**failures))  # noqa: S311 - it only spreads the writers
+        return await rewrite_profile(self._profiles, user, edit, attempts=self._attempts, pause=self._pause)

@@ -36,3 +36,19 @@ class InMemoryProfiles(Faults):
     def log(self, user: UserId) -> dict[int, ProfileChange]:
         """Give what changed the profile, by the version it made."""
         return copy.deepcopy(self._logs.get(user, {}))
+
+
+class OvertakenProfiles(InMemoryProfiles):
+    """Profiles into which somebody else writes between each read and the write that follows, ``times`` times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    async def save(self, user: UserId, profile: StoredProfile, change: ProfileChange) -> None:
+        if self.times:
+            self.times -= 1
+            stored = await self.load(user)
+            theirs = StoredProfile(doc={**stored.doc, "theirs": self.times}, version=profile.version)
+            await super().save(user, theirs, change)
+        await super().save(user, profile, change)

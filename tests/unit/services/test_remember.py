@@ -6,10 +6,10 @@ import pytest
 from shared.domain.errors import MemoryPatchError, MemorySizeError, StoreError, VersionConflictError
 from shared.domain.ids import MessageId, ThreadId, UserId
 from shared.domain.patch import Patch
-from shared.domain.profile import AccountOverlay, ProfileChange, StoredProfile, merge
+from shared.domain.profile import AccountOverlay, StoredProfile, merge
 from shared.services.remember import Remember
 from tests.fakes.clock import FixedClock
-from tests.fakes.profiles import InMemoryProfiles
+from tests.fakes.profiles import InMemoryProfiles, OvertakenProfiles
 
 USER = UserId("user-1")
 THREAD = ThreadId("8d8ac610-566d-4ef0-9c22-186b2a5ed793")
@@ -100,23 +100,8 @@ async def test_eight_writers_at_once_lose_nothing(remember: Remember, profiles: 
     assert sorted(profiles.log(USER)) == list(range(1, 9))
 
 
-class _Overtaken(InMemoryProfiles):
-    """Profiles into which somebody else writes between each read and the write that follows, ``times`` times."""
-
-    def __init__(self, times: int) -> None:
-        super().__init__()
-        self.times = times
-
-    async def save(self, user: UserId, profile: StoredProfile, change: ProfileChange) -> None:
-        if self.times:
-            self.times -= 1
-            theirs = StoredProfile(doc={"theirs": self.times}, version=profile.version)
-            await super().save(user, theirs, change)
-        await super().save(user, profile, change)
-
-
 async def test_a_lost_race_is_run_again_on_what_the_winner_wrote() -> None:
-    profiles = _Overtaken(3)
+    profiles = OvertakenProfiles(3)
 
     result = await Remember(profiles, FixedClock(), 8192, pause=at_once).save(USER, NOBODY, [add("mine", 1)])
 
@@ -125,7 +110,7 @@ async def test_a_lost_race_is_run_again_on_what_the_winner_wrote() -> None:
 
 
 async def test_races_are_not_run_for_ever() -> None:
-    profiles = _Overtaken(1000)
+    profiles = OvertakenProfiles(1000)
     remember = Remember(profiles, FixedClock(), 8192, attempts=5, pause=at_once)
 
     with pytest.raises(VersionConflictError):
