@@ -52,10 +52,11 @@ def ranked(parts: Sequence[Part], *, vector: Vector | None, text: str, k: int) -
     """Rank the chunks of some parts, the best first."""
     depth = max(k, _DEPTH)
     rankings: list[list[tuple[_Place, float]]] = []
-    if vector is not None:
-        rankings.append(_by_direction(parts, vector, depth))
+    # Words first: of two chunks that are first and second the other way round, the one with the very words is named.
     if text:
         rankings.append(_best(bm25_scores(text, [part.postings for part in parts]).items(), depth))
+    if vector is not None:
+        rankings.append(_by_direction(parts, vector, depth))
     if len(rankings) != 1:
         rankings = [fuse_ranks(*([place for place, _ in ranking] for ranking in rankings))]
     return [Hit(parts[part].chunks[chunk], score) for (part, chunk), score in rankings[0][:k]]
@@ -66,9 +67,14 @@ def _by_direction(parts: Sequence[Part], vector: Vector, depth: int) -> list[tup
         return []
     direction = unit_rows(np.asarray([vector], dtype=np.float32))[0]
     cosines = np.concatenate([part.directions @ direction for part in parts])
-    places = [(number, chunk) for number, part in enumerate(parts) for chunk in range(len(part.chunks))]
     nearest = np.argsort(-cosines, kind="stable")[:depth]
-    return [(places[n], float(cosines[n])) for n in nearest]
+    # From the place in all the cosines to the part and the place in it.
+    sizes = np.array([len(part.chunks) for part in parts])
+    ends = np.cumsum(sizes)
+    of_part = np.searchsorted(ends, nearest, side="right")
+    starts = ends - sizes
+    places = zip(of_part.tolist(), (nearest - starts[of_part]).tolist(), strict=True)
+    return list(zip(places, cosines[nearest].tolist(), strict=True))
 
 
 def _best(scored: Iterable[tuple[_Place, float]], depth: int) -> list[tuple[_Place, float]]:

@@ -23,9 +23,14 @@ class Postings:
     ----------
     texts : iterable of str
         Are known by their place from here on.
+
+    Attributes
+    ----------
+    words : int
+        How many words the texts have together.
     """
 
-    __slots__ = ("_lengths", "_occurrences")
+    __slots__ = ("_lengths", "_occurrences", "words")
 
     def __init__(self, texts: Iterable[str]) -> None:
         # Place and count alternate: an array takes a tenth of what a list of pairs would.
@@ -36,19 +41,31 @@ class Postings:
             self._lengths.append(counts.total())
             for word, count in counts.items():
                 self._occurrences.setdefault(word, array("L")).extend((place, count))
+        self.words = sum(self._lengths)
 
     def __len__(self) -> int:
         return len(self._lengths)
 
-    @property
-    def words(self) -> int:
-        """How many words the texts have together."""
-        return sum(self._lengths)
+    def scores(self, rarities: Mapping[str, float], average_length: float) -> dict[int, float]:
+        """Score the texts that have any of some words.
 
-    def occurrences(self, word: str) -> Iterable[tuple[int, int, int]]:
-        """Give the place, the count and the text's length for each text that has the word."""
-        alternating = iter(self._occurrences.get(word, ()))
-        return ((place, count, self._lengths[place]) for place, count in zip(alternating, alternating, strict=True))
+        Parameters
+        ----------
+        rarities : mapping
+            How much each word counts.
+        average_length : float
+            In words, of all the texts that are searched.
+        """
+        scores: dict[int, float] = {}
+        lengths, same = self._lengths, SATURATION * (1 - LENGTH_WEIGHT)
+        longer = SATURATION * LENGTH_WEIGHT / average_length
+        for word, rarity in rarities.items():
+            weight = rarity * (SATURATION + 1)
+            alternating = iter(self._occurrences.get(word, ()))
+            for place, count in zip(alternating, alternating, strict=True):
+                score = weight * count / (count + same + longer * lengths[place])
+                scores[place] = scores.get(place, 0.0) + score
+        return scores
 
     def texts_with(self, word: str) -> int:
         """Count the texts that have the word."""
@@ -70,13 +87,13 @@ def bm25_scores(question: str, shelves: Sequence[Postings]) -> Mapping[tuple[int
     if not texts:
         return {}
     average = max(sum(shelf.words for shelf in shelves) / texts, 1.0)
-    scores: dict[tuple[int, int], float] = {}
-    for word, times in Counter(words_of(question)).items():
-        having = sum(shelf.texts_with(word) for shelf in shelves)
-        rarity = times * math.log(1 + (texts - having + 0.5) / (having + 0.5))
-        for number, shelf in enumerate(shelves):
-            for place, count, length in shelf.occurrences(word):
-                damped = count + SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average)
-                key = (number, place)
-                scores[key] = scores.get(key, 0.0) + rarity * count * (SATURATION + 1) / damped
-    return scores
+    rarities = {
+        word: times * math.log(1 + (texts - having + 0.5) / (having + 0.5))
+        for word, times in Counter(words_of(question)).items()
+        if (having := sum(shelf.texts_with(word) for shelf in shelves))
+    }
+    return {
+        (number, place): score
+        for number, shelf in enumerate(shelves)
+        for place, score in shelf.scores(rarities, average).items()
+    }
