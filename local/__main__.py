@@ -69,7 +69,11 @@ async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: b
         if chat:
             async with ChatApi.connect(product.url, token) as api:
                 conversation = Conversation(api, View(Console(highlight=False)))
-                await conversation.hold(lines(conversation.commands))
+                waking = asyncio.create_task(api.wake())
+                try:
+                    await conversation.hold(lines(conversation.commands))
+                finally:
+                    waking.cancel()
         else:
             await asyncio.get_running_loop().create_future()
         log.print("Stopping …", style="dim")

@@ -2,15 +2,22 @@
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+# Becomes the command after it has asked the kernel (PR_SET_PDEATHSIG) to be ended with its parent, unless that has
+# died meanwhile.
+_LAUNCHER: Final = """\
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 class ProcessGroup:
@@ -69,7 +76,9 @@ async def start_group(
 
     On Linux the kernel ends the child when this process dies, however it dies.
     """
-    death_signal = _death_signal() if sys.platform == "linux" else None
+    if sys.platform == "linux":
+        # Not preexec_fn: this process has threads.
+        command = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *command]
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
@@ -78,12 +87,5 @@ async def start_group(
         stdout=log,
         stderr=log,
         start_new_session=True,
-        preexec_fn=death_signal,
     )
     return ProcessGroup(process)
-
-
-def _death_signal() -> Callable[[], None]:
-    """Give what the child does before its program begins; the library is loaded here, not between fork and exec."""
-    prctl = ctypes.CDLL(None).prctl
-    return lambda: prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)

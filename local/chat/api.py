@@ -1,7 +1,8 @@
 """The product's API as the chat uses it: threads and runs through the SDK, memory over HTTP."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 from uuid import uuid4
@@ -77,6 +78,11 @@ class ChatApi:
         limits = httpx.Timeout(30, read=120)
         async with httpx.AsyncClient(base_url=url, auth=auth, timeout=limits, trust_env=False) as http:
             yield cls(http)
+
+    async def wake(self) -> None:
+        """Ask for something from each function, so that none has to start when the person waits for it."""
+        with suppress(ApiFault):
+            await asyncio.gather(self.memory(), self.threads())
 
     def new_thread(self) -> str:
         """Make up the id of a thread; the first turn creates it."""
