@@ -7,18 +7,22 @@ from fastapi import Response
 
 from functions.chat.wiring import GRAPH_ID, Chat, InChat, InThread, User, json_reply
 from shared.adapters.langgraph_api.bodies import ThreadCount, ThreadCreate, ThreadPatch, ThreadSearch
-from shared.adapters.langgraph_api.objects import split_title, thread_object, thread_query
-from shared.domain.errors import InvalidInputError
+from shared.adapters.langgraph_api.objects import ThreadMetadata, thread_object, thread_query
 from shared.domain.ids import parse_thread_id
-from shared.domain.threads import ThreadRow
+from shared.domain.threads import DEFAULT_POLICY, ThreadRow
 
 
 async def create_thread(body: ThreadCreate, user: User, chat: InChat) -> Response:
     """Make a thread; one that exists is a conflict, or with `if_exists` "do_nothing" the answer."""
     thread = parse_thread_id(body.thread_id or str(uuid.uuid4()))
-    metadata, title = split_title(body.metadata)
+    given = ThreadMetadata.of(body.metadata)
     row = await chat.threads.create(
-        user, thread, metadata=metadata, title=_as_title(title), if_exists=body.if_exists or "raise"
+        user,
+        thread,
+        metadata=given.rest,
+        title=given.title,
+        policy=given.policy or DEFAULT_POLICY,
+        if_exists=body.if_exists or "raise",
     )
     return _reply(row, chat)
 
@@ -30,8 +34,9 @@ async def get_thread(thread: InThread, user: User, chat: InChat) -> Response:
 
 async def update_thread(thread: InThread, body: ThreadPatch, user: User, chat: InChat) -> Response:
     """Merge metadata into a thread's, and rename it."""
-    metadata, title = split_title(body.metadata)
-    return _reply(await chat.threads.update(user, thread, metadata=metadata, title=_as_title(title)), chat)
+    given = ThreadMetadata.of(body.metadata)
+    row = await chat.threads.update(user, thread, metadata=given.rest, title=given.title, policy=given.policy)
+    return _reply(row, chat)
 
 
 async def delete_thread(thread: InThread, user: User, chat: InChat) -> Response:
@@ -59,9 +64,3 @@ async def count_threads(body: ThreadCount, user: User, chat: InChat) -> Response
 
 def _reply(row: ThreadRow, chat: Chat) -> Response:
     return json_reply(thread_object(row, graph_id=GRAPH_ID, now=chat.clock.now()))
-
-
-def _as_title(title: object) -> str | None:
-    if title is not None and not isinstance(title, str):
-        raise InvalidInputError("metadata.title: A title is a text.")
-    return title

@@ -31,6 +31,8 @@ HistoryPolicy = Literal["summaries", "trim", "delete", "running_summary"]
 are known to summaries by their place and id, so that these are made of no thread but the first kind (X01, X02).
 """
 
+DEFAULT_POLICY: Final[HistoryPolicy] = "summaries"
+
 HISTORY_POLICIES: Final[tuple[HistoryPolicy, ...]] = get_args(HistoryPolicy)
 
 DESTRUCTIVE_POLICIES: Final[frozenset[HistoryPolicy]] = frozenset({"delete", "running_summary"})
@@ -92,7 +94,7 @@ class ThreadRow:
     preview: str = ""
     status: ThreadStatus = "idle"
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    policy: HistoryPolicy = "summaries"
+    policy: HistoryPolicy = DEFAULT_POLICY
     lease: Lease | None = None
     pending: Sequence[Mapping[str, Any]] = ()
     checkpoint_id: str | None = None
@@ -119,6 +121,8 @@ class ThreadQuery:
     ----------
     metadata : mapping
         Each pair must be in the thread's metadata.
+    policy : str or None
+        Only threads that are kept within the context window this way.
     status : str or None
         Only threads with this status.
     limit, offset : int
@@ -128,6 +132,7 @@ class ThreadQuery:
     """
 
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    policy: HistoryPolicy | None = None
     status: ThreadStatus | None = None
     limit: int = 10
     offset: int = 0
@@ -136,9 +141,18 @@ class ThreadQuery:
 
     def fits(self, row: ThreadRow, now: datetime) -> bool:
         """Say whether a thread is asked for, by its metadata and by its status as of ``now``."""
-        return (self.status is None or row.status_at(now) == self.status) and all(
-            key in row.metadata and _same_json(row.metadata[key], value) for key, value in self.metadata.items()
+        return (
+            (self.status is None or row.status_at(now) == self.status)
+            and (self.policy is None or row.policy == self.policy)
+            and all(
+                key in row.metadata and _same_json(row.metadata[key], value) for key, value in self.metadata.items()
+            )
         )
+
+    @property
+    def filters(self) -> bool:
+        """Whether any of a user's threads may be left out."""
+        return bool(self.metadata) or self.policy is not None or self.status is not None
 
     def in_order(self, rows: Iterable[ThreadRow], now: datetime) -> list[ThreadRow]:
         """Sort threads as asked; equal ones by their id."""

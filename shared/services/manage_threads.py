@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from shared.domain.errors import InvalidInputError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
-from shared.domain.threads import DEFAULT_TITLE, TITLE_MAX_CHARS, ThreadQuery, ThreadRow
+from shared.domain.threads import DEFAULT_POLICY, DEFAULT_TITLE, TITLE_MAX_CHARS, HistoryPolicy, ThreadQuery, ThreadRow
 from shared.ports import Clock, PurgeQueue, Threads
 
 METADATA_MAX_BYTES: Final = 16 * 1024
@@ -39,6 +39,7 @@ class ManageThreads:
         *,
         metadata: Mapping[str, Any] | None = None,
         title: str | None = None,
+        policy: HistoryPolicy = DEFAULT_POLICY,
         if_exists: Literal["raise", "do_nothing"] = "raise",
     ) -> ThreadRow:
         """Make a thread.
@@ -49,6 +50,8 @@ class ManageThreads:
             The client's own.
         title : str, optional
             A name; without one the first turn finds one.
+        policy : {'summaries', 'trim', 'delete', 'running_summary'}
+            How the thread is kept within the context window, for good.
         if_exists : {'raise', 'do_nothing'}
             Whether a thread that is there already is an error or the answer.
 
@@ -68,6 +71,7 @@ class ManageThreads:
             last_message_at=now,
             title=DEFAULT_TITLE if title is None else checked_title(title),
             metadata=checked_metadata(metadata or {}),
+            policy=policy,
         )
         try:
             await self._threads.create(row)
@@ -93,17 +97,35 @@ class ManageThreads:
         return await self._threads.count(user, query, now=self._clock.now())
 
     async def update(
-        self, user: UserId, thread: ThreadId, *, metadata: Mapping[str, Any] | None = None, title: str | None = None
+        self,
+        user: UserId,
+        thread: ThreadId,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        policy: HistoryPolicy | None = None,
     ) -> ThreadRow:
         """Merge metadata into a thread's, key by key, and give it a new title if there is one.
+
+        Parameters
+        ----------
+        metadata : mapping, optional
+            The client's own.
+        title : str, optional
+            A name.
+        policy : {'summaries', 'trim', 'delete', 'running_summary'}, optional
+            The one the thread has: clients send back what they were given.
 
         Raises
         ------
         ThreadNotFoundError
             When there is no such thread for this user.
         InvalidInputError
-            When title or metadata are too long.
+            When title or metadata are too long, or the policy is another than the thread's: a thread that has
+            summaries must not begin to lose messages.
         """
+        if policy is not None and policy != (await self._threads.get(user, thread)).policy:
+            raise InvalidInputError("A thread keeps the history policy that it was made with.")
         name = None if title is None else checked_title(title)
         row = await self._threads.update_metadata(user, thread, checked_metadata(metadata or {}), now=self._clock.now())
         if name is None:

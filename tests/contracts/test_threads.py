@@ -261,6 +261,16 @@ async def test_a_list_is_filtered_by_metadata_before_it_is_cut(many):
     assert await found(many, ThreadQuery(metadata={"n": True})) == []
 
 
+async def test_a_list_is_filtered_by_policy_before_it_is_cut(threads):
+    for number in range(6):
+        row = row_of(thread=ThreadId(f"thread-{number}"), policy="delete" if number % 2 else "summaries")
+        await threads.create(row)
+    query = ThreadQuery(policy="delete", limit=2)
+    found = await threads.search(ANNA, query, now=NOW)
+    assert [row.policy for row in found] == ["delete", "delete"]
+    assert await threads.count(ANNA, query, now=NOW) == 3
+
+
 async def test_other_orders_are_those_asked_for(many):
     await many.update_metadata(ANNA, thread_number(4), {"x": 1}, now=NOW + timedelta(hours=2))
     await acquire(many, thread=thread_number(7), now=NOW)

@@ -18,7 +18,7 @@ async def search_threads(rows: Rows, user: UserId, query: ThreadQuery, now: date
     fitting: list[ThreadRow] = []
     indexed = query.sort_by == "last_message_at"
     # Without a filter the index gives exactly the page.
-    page_size = max(end, 1) if indexed and not _filters(query) else None
+    page_size = max(end, 1) if indexed and not query.filters else None
     async with aclosing(_listed(rows, user, descending=query.descending, page_size=page_size)) as pages:
         async for page in pages:
             fitting += [row for row in page if query.fits(row, now)]
@@ -30,13 +30,9 @@ async def search_threads(rows: Rows, user: UserId, query: ThreadQuery, now: date
 
 async def count_threads(rows: Rows, user: UserId, query: ThreadQuery, now: datetime) -> int:
     """Count the threads that fit."""
-    if not _filters(query):
+    if not query.filters:
         return await rows.index_count(LAST_MESSAGE_INDEX, encode_part(user))
     return sum([query.fits(row, now) async for page in _listed(rows, user) for row in page])
-
-
-def _filters(query: ThreadQuery) -> bool:
-    return bool(query.metadata) or query.status is not None
 
 
 async def _listed(

@@ -49,7 +49,15 @@ from shared.adapters.dynamodb.writes import EXISTS, Put, Update
 from shared.domain.errors import LeaseLostError, ThreadBusyError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import RunRow
-from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
+from shared.domain.threads import (
+    DEFAULT_POLICY,
+    DEFAULT_TITLE,
+    Lease,
+    LeaseSignal,
+    ThreadQuery,
+    ThreadRow,
+    ThreadStatus,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -216,7 +224,7 @@ class DynamoThreads:
         if create:
             sets += [f"#{name} = if_not_exists(#{name}, :now)" for name in (CREATED_AT, LAST_MESSAGE_AT)]
             sets += [f"#{name} = if_not_exists(#{name}, :{name})" for name in (TITLE, METADATA, POLICY)]
-            values |= {TITLE: DEFAULT_TITLE, METADATA: "{}", POLICY: "summaries", "epoch": int(now.timestamp())}
+            values |= {TITLE: DEFAULT_TITLE, METADATA: "{}", POLICY: DEFAULT_POLICY, "epoch": int(now.timestamp())}
             condition = f"{FREE_ID} OR ({condition})"
             # What a tombstone whose time is over would leave in the new row.
             removes += [DELETING_AT, BURIED_AT, TTL]

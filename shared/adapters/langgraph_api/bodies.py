@@ -40,7 +40,13 @@ class ThreadCreate(Body):
     """``POST /threads``."""
 
     thread_id: str | None = Field(default=None, description="A UUID; made when there is none.")
-    metadata: Json | None = Field(default=None, description="Kept with the thread; a 'title' in it names the thread.")
+    metadata: Json | None = Field(
+        default=None,
+        description=(
+            "Kept with the thread. A 'title' in it names the thread; a 'history_policy' says, for good, how it is kept "
+            "within the context window: 'summaries' (the default), 'trim', 'delete' or 'running_summary'."
+        ),
+    )
     if_exists: Literal["raise", "do_nothing"] | None = None
 
 

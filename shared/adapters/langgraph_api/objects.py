@@ -1,16 +1,28 @@
 """Threads and states as clients read them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, Self, cast
 
 from shared.adapters.langgraph_api.assistants import assistant_metadata
 from shared.adapters.langgraph_api.bodies import SortBy, ThreadCount, ThreadSearch
+from shared.domain.errors import InvalidInputError
 from shared.domain.ids import ThreadId
-from shared.domain.threads import DEFAULT_TITLE, ThreadQuery, ThreadRow
+from shared.domain.threads import (
+    DEFAULT_POLICY,
+    DEFAULT_TITLE,
+    HISTORY_POLICIES,
+    HistoryPolicy,
+    ThreadQuery,
+    ThreadRow,
+)
 
 TITLE_KEY: Final = "title"
 """A thread's name rides in its metadata, where clients of this API look for such things."""
+
+POLICY_KEY: Final = "history_policy"
+"""How a thread is kept within the context window; in its metadata too, unless it is the ordinary way."""
 
 # Of a state's metadata, what LangGraph writes there for itself or copies from the run's configuration.
 _INNER_METADATA: Final = frozenset(
@@ -42,12 +54,13 @@ class Snapshot(Protocol):
 def thread_object(row: ThreadRow, *, graph_id: str, now: datetime) -> dict[str, Any]:
     """Give a thread, from its row alone: of the values, the first message's beginning, which lists show."""
     named = {} if row.title == DEFAULT_TITLE else {TITLE_KEY: row.title}
+    kept = {} if row.policy == DEFAULT_POLICY else {POLICY_KEY: row.policy}
     values = {"messages": [{"type": "human", "content": row.preview}]} if row.preview else None
     return {
         "thread_id": row.thread_id,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
-        "metadata": {**assistant_metadata(graph_id), **row.metadata, **named},
+        "metadata": {**assistant_metadata(graph_id), **row.metadata, **named, **kept},
         "status": row.status_at(now),
         "values": values,
         "interrupts": {},
@@ -55,17 +68,25 @@ def thread_object(row: ThreadRow, *, graph_id: str, now: datetime) -> dict[str, 
 
 
 def thread_query(asked: ThreadCount, *, graph_id: str) -> ThreadQuery | None:
-    """Give the query a client asks for; ``None`` when it asks for threads of another graph, of which there are none."""
+    """Give the query a client asks for; ``None`` when it asks for threads of another graph, of which there are none.
+
+    Raises
+    ------
+    InvalidInputError
+        When it names a history policy that there is not.
+    """
     metadata = dict(asked.metadata or {})
     for key, value in assistant_metadata(graph_id).items():
         # Clients filter by either key, and by either of the graph's names.
         if metadata.pop(key, value) not in assistant_metadata(graph_id).values():
             return None
+    policy = _policy(metadata.pop(POLICY_KEY, None))
     if not isinstance(asked, ThreadSearch):
-        return ThreadQuery(metadata=metadata, status=asked.status)
+        return ThreadQuery(metadata=metadata, policy=policy, status=asked.status)
     sort_by: SortBy = asked.sort_by or "last_message_at"
     return ThreadQuery(
         metadata=metadata,
+        policy=policy,
         status=asked.status,
         limit=asked.limit,
         offset=asked.offset,
@@ -74,10 +95,44 @@ def thread_query(asked: ThreadCount, *, graph_id: str) -> ThreadQuery | None:
     )
 
 
-def split_title(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any], object]:
-    """Part a thread's title from the rest of the metadata a client sent; ``None`` when it sent none."""
-    rest = dict(metadata or {})
-    return rest, rest.pop(TITLE_KEY, None)
+@dataclass(frozen=True, slots=True)
+class ThreadMetadata:
+    """What a client sent as a thread's metadata, told apart.
+
+    Parameters
+    ----------
+    rest : dict
+        The client's own.
+    title : str or None
+        The thread's name.
+    policy : str or None
+        How the thread is kept within the context window.
+    """
+
+    rest: dict[str, Any]
+    title: str | None
+    policy: HistoryPolicy | None
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any] | None) -> Self:
+        """Read it.
+
+        Raises
+        ------
+        InvalidInputError
+            When the title is no text, or there is no such policy.
+        """
+        rest = dict(metadata or {})
+        title = rest.pop(TITLE_KEY, None)
+        if title is not None and not isinstance(title, str):
+            raise InvalidInputError(f"metadata.{TITLE_KEY}: A title is a text.")
+        return cls(rest, title, _policy(rest.pop(POLICY_KEY, None)))
+
+
+def _policy(value: object) -> HistoryPolicy | None:
+    if value is not None and value not in HISTORY_POLICIES:
+        raise InvalidInputError(f"metadata.{POLICY_KEY}: There are {', '.join(HISTORY_POLICIES)}.")
+    return value
 
 
 def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:

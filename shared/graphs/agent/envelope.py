@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from shared.domain.ids import MessageId, ThreadId, UserId, thread_id_or_none, user_id_or_none
 from shared.domain.profile import AccountOverlay
 from shared.domain.summary import SummaryEntry
-from shared.domain.threads import HISTORY_POLICIES, HistoryPolicy
+from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, HistoryPolicy
 from shared.domain.turns import human_ids
 from shared.services.recall import Recall, Recalled
 from shared.services.turn_memory import TurnMemory
@@ -88,7 +88,7 @@ class Envelope:
     title: str | None = None
     memory: TurnMemory | None = None
     mark: TurnMark | None = None
-    policy: HistoryPolicy = "summaries"
+    policy: HistoryPolicy = DEFAULT_POLICY
     conversation: Sequence[AnyMessage] = ()
 
     @classmethod
@@ -105,7 +105,7 @@ class Envelope:
             title=title if isinstance(title, str) else None,
             memory=memory if isinstance(memory, TurnMemory) else None,
             mark=mark if isinstance(mark, TurnMark) else None,
-            policy=policy if policy in HISTORY_POLICIES else "summaries",
+            policy=policy if policy in HISTORY_POLICIES else DEFAULT_POLICY,
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
         )
 
@@ -118,7 +118,7 @@ class Envelope:
             THREAD_TITLE: self.title,
             TURN_MEMORY: self.memory,
             TURN_MARK: self.mark,
-            HISTORY_POLICY: None if self.policy == "summaries" else self.policy,
+            HISTORY_POLICY: None if self.policy == DEFAULT_POLICY else self.policy,
             CONVERSATION: self.conversation or None,
         }
         return {key: value for key, value in values.items() if value is not None}

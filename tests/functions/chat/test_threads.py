@@ -1,9 +1,12 @@
 import uuid
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.graph import MessagesState, StateGraph
 
 from shared.domain.errors import StoreError
-from tests.fakes.chat_api import OTHER, ChatApi
+from shared.graphs.agent import Envelope
+from tests.fakes.chat_api import OTHER, USER, ChatApi
 
 MISSING = "0b7a2d0e-6f3c-4a51-9a57-3a2f4d1c9e10"
 RUN = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hi"}]}}
@@ -55,6 +58,75 @@ async def test_a_title_rides_in_the_metadata(api):
     assert made["metadata"]["title"] == "Plans"
     assert (renamed["metadata"]["title"], renamed["metadata"]["n"]) == ("New plans", 1)
     assert refused == [422, 422, 422, 422]
+
+
+@pytest.mark.parametrize("policy", ["trim", "delete", "running_summary"])
+async def test_a_thread_is_kept_short_only_if_it_was_made_so(api, policy):
+    """Decision 12, X01, X02: opt-in, on the thread's row, for good."""
+    async with api.client() as client:
+        ordinary = (await client.post("/threads", json={})).json()
+        made = (await client.post("/threads", json={"metadata": {"history_policy": policy, "n": 1}})).json()
+        path = f"/threads/{made['thread_id']}"
+        sent_back = await client.patch(path, json={"metadata": {**made["metadata"], "n": 2}})
+        refused = [
+            (await client.patch(path, json={"metadata": {"history_policy": "summaries"}})).status_code,
+            (
+                await client.patch(f"/threads/{ordinary['thread_id']}", json={"metadata": {"history_policy": policy}})
+            ).status_code,
+        ]
+        by_policy = {"metadata": {"history_policy": policy}}
+        listed = (await client.post("/threads/search", json=by_policy)).json()
+        count = (await client.post("/threads/count", json=by_policy)).json()
+        rows = [await api.runs.threads.get(USER, thread["thread_id"]) for thread in (ordinary, made)]
+
+    assert [row.policy for row in rows] == ["summaries", policy]
+    assert "history_policy" not in ordinary["metadata"]
+    assert made["metadata"]["history_policy"] == policy
+    assert rows[1].metadata["n"] == 2
+    assert "history_policy" not in rows[1].metadata
+    assert (sent_back.status_code, sent_back.json()["metadata"]["history_policy"]) == (200, policy)
+    assert refused == [422, 422]
+    assert ([thread["thread_id"] for thread in listed], count) == ([made["thread_id"]], 1)
+
+
+@pytest.mark.parametrize("policy", ["", "Delete", "all", 1, True, ["delete"], {"delete": 1}])
+async def test_a_history_policy_that_there_is_not_is_a_422(api, policy):
+    body = {"metadata": {"history_policy": policy}}
+    async with api.client() as client:
+        thread = (await client.post("/threads", json={})).json()["thread_id"]
+        answers = [
+            await client.post("/threads", json=body),
+            await client.patch(f"/threads/{thread}", json=body),
+            await client.post("/threads/search", json=body),
+            await client.post("/threads/count", json=body),
+        ]
+
+    assert [answer.status_code for answer in answers] == [422] * 4
+    assert all("history_policy" in answer.json()["detail"] for answer in answers)
+
+
+async def test_the_graph_is_told_how_its_thread_is_kept():
+    def told(_model):
+        def say(_state, config):
+            return {"messages": [AIMessage(Envelope.of(config).policy)]}
+
+        return StateGraph(MessagesState).add_node("say", say).add_edge("__start__", "say").compile()
+
+    api = ChatApi(make=told)
+    async with api.client() as client:
+        said = []
+        for metadata in ({}, {"history_policy": "delete"}):
+            thread = (await client.post("/threads", json={"metadata": metadata})).json()["thread_id"]
+            # What a run says of it is the run's own metadata, and changes nothing.
+            run = {
+                **RUN,
+                "metadata": {"history_policy": "trim"},
+                "config": {"configurable": {"history_policy": "trim"}},
+            }
+            await client.post(f"/threads/{thread}/runs/stream", json=run)
+            said.append((await client.get(f"/threads/{thread}/state")).json()["values"]["messages"][-1]["content"])
+
+    assert said == ["summaries", "delete"]
 
 
 async def test_lists_show_how_a_thread_begins_without_opening_it(api):
