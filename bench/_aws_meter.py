@@ -28,6 +28,8 @@ class Call:
     end: float = 0.0
     wcu: float = 0.0
     rcu: float = 0.0
+    written: int = 0
+    """Bytes of the items it wrote."""
 
 
 @dataclass
@@ -99,6 +101,7 @@ class Meter:
             new = self._image(table, key)
             size = max(_size(new), _size(old))
             call.wcu += doubled * max(1, math.ceil(size / WRITE_UNIT))
+            call.written += _size(new)
             for attributes in self.indexed.get(table, {}).values():
                 call.wcu += doubled * _index_units(attributes, old, new)
         if call.operation == "GetItem":

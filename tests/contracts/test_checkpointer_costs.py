@@ -13,10 +13,10 @@ from shared.adapters.dynamodb.items import bytes_of
 from tests.fakes.checkpointers import config_of, items_of, put, saver_on
 from tests.fakes.dynamodb import mocked_dynamodb, tapped
 
-WORDS = (
+WORDS = (  # noqa: SIM905 - easier to read than a list
     "time year people way day man thing woman life child world school state family student group country problem hand "
     "part place case week company system program question work government number night point home water room"
-).split()  # noqa: SIM905 - easier to read than a list
+).split()
 
 
 @pytest.fixture

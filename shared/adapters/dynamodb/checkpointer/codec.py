@@ -1,9 +1,9 @@
 """Bodies of items: plain structures as msgpack, compressed when that pays.
 
-A turn is a kilobyte or two of which most repeats in every turn: class names, field names, channel names. Deflate finds
-that only within one body, so each body is compressed against a dictionary of such text; a turn then fits one write
-unit. The first byte says how the rest is to be read. A dictionary is part of the stored format: a new one gets a new
-first byte, and the old one stays.
+A turn is a kilobyte or two of which most repeats in every turn: class names, field names, common words. Deflate finds
+that only within one body, so each body is compressed against a dictionary of such text; a turn of usual length then
+fits one write unit. The first byte says how the rest is to be read. A dictionary is part of the stored format: a new
+one gets a new first byte, and the old one stays.
 """
 
 import zlib
@@ -15,7 +15,19 @@ _PLAIN: Final = b"\x00"
 _DEFLATED: Final = b"\x01"
 
 # What is most common stands last: deflate spends the fewest bits on short distances.
-_DICTIONARY: Final = (
+_PROSE: Final = (
+    b" understand everything different question important information something following available available example, "
+    b"between another without because through should before might could would there their about which these other "
+    b"where while after using under being still right years world every first thing think place people little number "
+    b"answer please however, currently several possible problem system change create write start point order want need "
+    b"make take know good best time work give find used like just also only over such most more some than then them "
+    b"they were been have will with your from what when that this into each does here well very much many even back "
+    b"It's that's don't you're I'm let me know if you have any questions. Would you like me to help? I can Here are "
+    b"some of the most common. For example, you can use it to make sure that this is not the same as \n\n1. **2. **3. "
+    b"**\n\n- **:** \n```python\n```\n\n## \n\n### one of the in the to be of a and the to the for the on the is the "
+    b"with a "
+)
+_STRUCTURE: Final = (
     b"\x94\xbclangchain_core.messages.tool\xabToolMessage\x89\xa7content\xa0\xb1additional_kwargs\x80\xb1response_meta"
     b"data\x80\xa4type\xa4tool\xa4name\xa0\xa2id\xa0\xactool_call_id\xa0\xa8artifact\xc0\xa6status\xa7success\xb3model"
     b"_validate_json\x94\xbelangchain_core.messages.system\xadSystemMessage\x86\xa7content\xa0tooluse_\xa6userId\xadla"
@@ -36,6 +48,8 @@ _DICTIONARY: Final = (
     b"nal_kwargs\x80\xb1response_metadata\x80\xa4type\xa2ai\xa4name\xc0\xa2id\xd9$\xaatool_calls\x90\xb2invalid_tool_c"
     b"alls\x90\xaeusage_metadata\xc0\xb3model_validate_json"
 )
+
+_DICTIONARY: Final = _PROSE + _STRUCTURE
 
 # The highest level costs a tenth of a millisecond on a turn's body, and a write unit costs money.
 _LEVEL: Final = 9

@@ -47,7 +47,7 @@ class Draft:
     parent : str or None
         The one it follows.
     head, metadata : tuple
-        The checkpoint without the channels' values and versions, and its metadata, serialized.
+        The checkpoint without its id and the channels' values and versions, and its metadata, serialized.
     versions : mapping
         The channels' versions.
     new_versions : mapping
@@ -167,7 +167,6 @@ def compose(
         base, depth, weight = parent.base, parent.depth + 1, parent.weight + weight
     record = replace(
         record,
-        base=None if base == draft.checkpoint else base,
         depth=depth,
         weight=weight,
         offer=offer,
@@ -348,7 +347,6 @@ def _bare(draft: Draft, present: frozenset[str]) -> CheckpointRecord:
         metadata=draft.metadata,
         versions=draft.versions,
         parent=draft.parent,
-        base=None,
         present=present,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from shared.adapters.dynamodb.checkpointer.guard import Guard, GuardState
 from shared.adapters.dynamodb.checkpointer.keys import ROOT, Place, entry_name, everything
-from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, item, key_of
+from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, item, key_of, run_of
 from shared.adapters.dynamodb.items import wire_key
 
 
@@ -43,5 +43,5 @@ def _copies(stored: Item, source: Place, target: Place, state: GuardState) -> It
         # Not accepted when the copy was begun.
         return
     if name is not None and RUN in stored:
-        yield item(target.run_entry(stored[RUN]["S"], name.namespace, name.checkpoint), {})
+        yield item(target.run_entry(run_of(stored[RUN]), name.namespace, name.checkpoint), {})
     yield stored | wire_key(source.moved(key, target))

@@ -49,6 +49,8 @@ class Loaded:
         Task, channel and value of each write left with it, in the order in which they are to be applied.
     blobs : mapping
         The contents of the blobs that channels name.
+    run : str or None
+        The run that stored it.
     expires : int or None
         When it expires, in epoch seconds.
     """
@@ -59,6 +61,7 @@ class Loaded:
     values: Mapping[str, Stored]
     writes: Sequence[Write]
     blobs: Mapping[BlobRef, Packed]
+    run: str | None
     expires: int | None
 
     @property
@@ -77,6 +80,8 @@ class Found:
         Which.
     record : CheckpointRecord
         As stored.
+    run : str or None
+        The run that stored it.
     load : callable
         Puts it together.
     writes : callable
@@ -86,6 +91,7 @@ class Found:
     namespace: str
     checkpoint: str
     record: CheckpointRecord
+    run: str | None
     load: Callable[[], Loaded]
     writes: Callable[[], Sequence[Write]]
 
@@ -209,6 +215,7 @@ class Reader:
             namespace=name.namespace,
             checkpoint=name.checkpoint,
             record=record,
+            run=shelf.run(name.checkpoint),
             load=lambda: self._load(shelf, name.checkpoint, writes, assembly),
             writes=read,
         )
@@ -285,6 +292,7 @@ class Reader:
             values=state.values(blobs),
             writes=_resolved(pending, blobs),
             blobs=blobs,
+            run=shelf.run(checkpoint),
             expires=shelf.expires(checkpoint),
         )
 

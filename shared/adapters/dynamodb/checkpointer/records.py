@@ -67,20 +67,18 @@ class CheckpointRecord:
     Parameters
     ----------
     checkpoint : tuple
-        LangGraph's checkpoint without the channels' values and versions, serialized.
+        LangGraph's checkpoint without its id and the channels' values and versions, serialized.
     metadata : tuple
         Its metadata, serialized.
     versions : mapping
         The channels' versions.
     parent : str or None
         The checkpoint it follows, as LangGraph was told.
-    base : str or None
-        The ancestor that says everything itself, from which the checkpoints up to this one are to be read; ``None``
-        when this one does. Between the two, each checkpoint says how it differs from its parent.
     depth : int
-        How many checkpoints there are from the base to this one.
+        How many steps back it is to the *base*, the ancestor that says everything itself; each checkpoint after that
+        one says how it differs from its parent. 0 for a base.
     weight : int
-        How many bytes they take.
+        How many bytes the checkpoints since the base hold.
     present : frozenset of str
         The channels that have a value.
     lists : mapping
@@ -102,7 +100,6 @@ class CheckpointRecord:
     metadata: Packed
     versions: Mapping[str, str | int | float]
     parent: str | None
-    base: str | None
     depth: int = 0
     weight: int = 0
     present: frozenset[str] = frozenset()
@@ -128,7 +125,6 @@ class CheckpointRecord:
             values.to_wire(self.metadata),
             dict(self.versions),
             self.parent,
-            self.base,
             self.depth,
             self.weight,
             sorted(self.present),
@@ -145,13 +141,12 @@ class CheckpointRecord:
             When it is not a checkpoint's.
         """
         try:
-            checkpoint, metadata, versions, parent, base, depth, weight, present, optional = codec.decode(body)
+            checkpoint, metadata, versions, parent, depth, weight, present, optional = codec.decode(body)
             return cls(
                 checkpoint=values.from_wire(checkpoint),
                 metadata=values.from_wire(metadata),
                 versions=dict(versions),
                 parent=parent,
-                base=base,
                 depth=depth,
                 weight=weight,
                 present=frozenset(present),

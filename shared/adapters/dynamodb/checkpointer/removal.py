@@ -33,7 +33,7 @@ from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
 from shared.adapters.dynamodb.checkpointer.reader import Found, Loaded, Reader
 from shared.adapters.dynamodb.checkpointer.rewriting import standing_alone
 from shared.adapters.dynamodb.checkpointer.shelf import Shelf
-from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, key_of
+from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, key_of, run_of
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
 
@@ -125,7 +125,7 @@ class Removal:
             if found.checkpoint in doomed:
                 continue
             survivors = True
-            if found.record.parent in doomed and (found.record.base is not None or found.record.since):
+            if found.record.parent in doomed and (found.record.depth or found.record.since):
                 orphans.append(found)
         for found in orphans:
             self._rewrite(place, found.load())
@@ -159,7 +159,7 @@ class Removal:
         keys: list[Key] = []
         for name, each in sorted(stored, key=lambda pair: pair[0].checkpoint, reverse=True):
             if RUN in each:
-                keys.append(place.run_entry(each[RUN]["S"], name.namespace, name.checkpoint))
+                keys.append(place.run_entry(run_of(each[RUN]), name.namespace, name.checkpoint))
             keys.append(key_of(each))
         self._table.write(deletes=keys)
         for key in keys:
@@ -202,7 +202,7 @@ class Removal:
                     continue
                 name = entry_name(key[1])
                 if name is not None and RUN in each:
-                    keys.append(place.run_entry(each[RUN]["S"], name.namespace, name.checkpoint))
+                    keys.append(place.run_entry(run_of(each[RUN]), name.namespace, name.checkpoint))
                 keys.append(key)
         self._table.write(deletes=keys)
         return set(keys)

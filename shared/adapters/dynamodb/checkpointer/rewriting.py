@@ -21,7 +21,6 @@ def standing_alone(reader: Reader, place: Place, loaded: Loaded) -> CheckpointRe
     folded |= {name: FoldedHistory(history.writes, history.seed) for name, history in histories.items()}
     return replace(
         record,
-        base=None,
         depth=0,
         weight=0,
         lists={

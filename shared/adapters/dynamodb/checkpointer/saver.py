@@ -184,8 +184,10 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
             When the database cannot answer; the thread reads as before, or as after.
         """
         place, namespace = self._place(config), _namespace(config)
-        kept_metadata = cast("Mapping[str, Any]", get_checkpoint_metadata(config, metadata))
-        run = kept_metadata.get("run_id")
+        kept_metadata: dict[str, Any] = {**get_checkpoint_metadata(config, metadata)}
+        kept_metadata.pop(LEASE, None)
+        run = kept_metadata.get(_RUN)
+        run = kept_metadata.pop(_RUN) if isinstance(run, str) and run else None
         head = {name: value for name, value in checkpoint.items() if name not in _STORED_APART}
         draft = Draft(
             checkpoint=checkpoint["id"],
@@ -197,8 +199,7 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
             values=checkpoint["channel_values"],
             delta_channels=frozenset(kept_metadata.get("counters_since_delta_snapshot") or ()),
         )
-        run_id = str(run) if run else None
-        self._writer.put(place, namespace, draft, self.serde, lease=_lease(config), run=run_id)
+        self._writer.put(place, namespace, draft, self.serde, lease=_lease(config), run=run)
         return _config(place, namespace, draft.checkpoint)
 
     def put_writes(
@@ -351,7 +352,7 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
         return Place(self._owner, str(config.get("configurable", {})["thread_id"]))
 
     def _fits(self, place: Place, found: Found, wanted: Mapping[str, Any]) -> bool:
-        metadata = self._value(place, found.checkpoint, found.record.metadata)
+        metadata = self._metadata(place, found.checkpoint, found.record.metadata, found.run)
         return all(metadata.get(name) == value for name, value in wanted.items())
 
     def _tuple(self, place: Place, loaded: Loaded) -> CheckpointTuple:
@@ -364,14 +365,19 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
         return CheckpointTuple(
             config=_config(place, loaded.namespace, checkpoint),
             checkpoint=cast(
-                "Checkpoint", {**head, "channel_values": values, "channel_versions": dict(record.versions)}
+                "Checkpoint",
+                {**head, "id": checkpoint, "channel_values": values, "channel_versions": dict(record.versions)},
             ),
-            metadata=self._value(place, checkpoint, record.metadata),
+            metadata=cast("CheckpointMetadata", self._metadata(place, checkpoint, record.metadata, loaded.run)),
             parent_config=_config(place, loaded.namespace, record.parent) if record.parent else None,
             pending_writes=[
                 (task, channel, self._value(place, checkpoint, value)) for task, channel, value in loaded.writes
             ],
         )
+
+    def _metadata(self, place: Place, checkpoint: str, packed: Packed, run: str | None) -> dict[str, Any]:
+        metadata: dict[str, Any] = self._value(place, checkpoint, packed)
+        return metadata if run is None else {**metadata, _RUN: run}
 
     def _value(self, place: Place, checkpoint: str, packed: Packed) -> Any:  # noqa: ANN401
         try:
@@ -380,7 +386,10 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
             raise _unreadable(place, checkpoint) from error
 
 
-_STORED_APART: Final = frozenset({"channel_values", "channel_versions"})
+# Stands beside a checkpoint's body: a run's checkpoints must be found and removed without reading what was said.
+_RUN: Final = "run_id"
+
+_STORED_APART: Final = frozenset({"id", "channel_values", "channel_versions"})
 
 
 def _unreadable(place: Place, checkpoint: str) -> CorruptCheckpointError:

@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 
 from shared.adapters.dynamodb.checkpointer.blobs import BLOB, BODY, pointed_at, read_blobs
 from shared.adapters.dynamodb.checkpointer.cache import Cache
-from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries_of
+from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries, entries_of
 from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
 from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, ChunkRecord
-from shared.adapters.dynamodb.checkpointer.table import CheckpointTable, Item, key_of
+from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, key_of, run_of
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
 from shared.domain.errors import CorruptCheckpointError
@@ -17,6 +17,9 @@ R = TypeVar("R")
 
 _PEEK: Final = 4
 """How many chunks are read at a time when older ones are at hand."""
+
+_PAGE_ITEMS: Final = 40
+"""How many checkpoints and writes are read at a time of a line that is not at hand."""
 
 _LONGEST_LINE: Final = 1_000
 """Far more checkpoints than ever lie between a base and the next."""
@@ -67,6 +70,11 @@ class Shelf:
         stored = self._items.get(self.place.head(self.namespace, checkpoint), {})
         return int(stored[TTL]["N"]) if TTL in stored else None
 
+    def run(self, checkpoint: str) -> str | None:
+        """Give the run that stored a checkpoint that was read, if it said its id."""
+        stored = self._items.get(self.place.head(self.namespace, checkpoint), {})
+        return run_of(stored[RUN]) if RUN in stored else None
+
     def ancestry(self, checkpoint: str) -> list[tuple[str, CheckpointRecord]]:
         """Give a checkpoint and those before it down to its base, the base first.
 
@@ -77,20 +85,17 @@ class Shelf:
         """
         line: list[tuple[str, CheckpointRecord]] = []
         at: str | None = checkpoint
-        base: str | None = None
         while at is not None:
-            record = self.record(at)
-            if record is None and line and base is not None:
-                self._fetch(Span(entries_of(self.namespace, base).first, entries_of(self.namespace, at).last))
-                record = self.record(at)
+            record = self.record(at) or (self._fetched(at) if line else None)
             if record is None:
                 raise self.corrupt(checkpoint, f"its ancestor {at} is missing.")
             line.append((at, record))
-            base = record.base
-            at = record.parent if base is not None else None
+            if record.depth == 0:
+                return line[::-1]
+            at = record.parent
             if len(line) > _LONGEST_LINE:
-                raise self.corrupt(checkpoint, "its ancestors lead nowhere.")
-        return line[::-1]
+                break
+        raise self.corrupt(checkpoint, "its ancestors lead nowhere.")
 
     def chunks_of(self, pieces: Sequence[Slice], needed_by: str) -> bool:
         """Get the chunks of slices at hand; give whether all are there."""
@@ -160,9 +165,17 @@ class Shelf:
         self._cache.bodies.keep((self._table.name, key), body, len(body))
         return body
 
-    def _fetch(self, span: Span) -> None:
-        for page in self._table.pages(self.place.partition, span, newest_first=True):
+    def _fetched(self, checkpoint: str) -> CheckpointRecord | None:
+        """Read a page that begins with a checkpoint and its writes, for those before it are needed next."""
+        span = Span(entries(self.namespace).first, entries_of(self.namespace, checkpoint).last)
+        for page in self._table.pages(self.place.partition, span, newest_first=True, limit=_PAGE_ITEMS):
             self.put(page)
+            record = self.record(checkpoint)
+            if record is not None or any(
+                key_of(each)[1] < entries_of(self.namespace, checkpoint).first for each in page
+            ):
+                return record
+        return None
 
     def _read(self, read: Callable[[bytes], R], body: bytes, checkpoint: str) -> R:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from uuid import UUID
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -265,6 +266,20 @@ class CheckpointTable:
 def key_of(stored: Item) -> Key:
     """Give an item's key."""
     return stored[PK]["S"], stored[SK]["S"]
+
+
+def run_value(run: str) -> dict[str, Any]:
+    """Give the value of the attribute that names a run; a UUID, as most are, in its sixteen bytes."""
+    try:
+        short = UUID(run)
+    except ValueError:
+        return {"S": run}
+    return {"B": short.bytes} if str(short) == run else {"S": run}
+
+
+def run_of(value: Mapping[str, Any]) -> str:
+    """Give back what :func:`run_value` was given."""
+    return str(UUID(bytes=bytes(value["B"]))) if "B" in value else value["S"]
 
 
 def _batches(writes: Sequence[Any]) -> Iterator[list[Any]]:

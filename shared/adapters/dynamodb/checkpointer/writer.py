@@ -20,7 +20,7 @@ from shared.adapters.dynamodb.checkpointer.keys import ROOT, Place
 from shared.adapters.dynamodb.checkpointer.pending import INLINE_BYTES, PageUpdate, index_of, page_updates
 from shared.adapters.dynamodb.checkpointer.reader import Loaded, Reader
 from shared.adapters.dynamodb.checkpointer.records import BlobRef, WriteRecord
-from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, beside, item, key_of
+from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, beside, item, key_of, run_value
 from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Whole
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
@@ -262,7 +262,7 @@ def _parcel(place: Place, namespace: str, composed: Composed, expires: int | Non
     for key, body in bodies.items():
         stored, parts = with_body(place, namespace, checkpoint, key, body, expires)
         first += parts
-        together.append(stored | ({RUN: {"S": run}} if run is not None and key == head else {}))
+        together.append(stored | ({RUN: run_value(run)} if run is not None and key == head else {}))
     if run is not None:
         together.append(item(place.run_entry(run, namespace, checkpoint), {}, expires))
     return _Parcel(head, first, together, bodies)

@@ -26,7 +26,7 @@ def test_a_structure_is_read_back(structure):
     ("body", "structure"),
     [
         (
-            "019b86122e8d3047ed0bcf482c51c82c5628c94855484e2cc804266c85fc340537509ca4da1f6162603c6dff83010c0e1c0600",
+            "019b86122e8d3047ed0b075536d0523e39b1201398b041f5821b284e52ed8f3031309eb6ffc10006070e0300",
             ["HumanMessage", {"content": "What is the capital of France?"}, b"\x00\x01", 1.5, None, True],
         ),
         ("0093010203", [1, 2, 3]),
