@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models import FakeListChatModel
 
+from shared.domain.threads import DESTRUCTIVE_POLICIES, HISTORY_POLICIES
 from tests.fakes.dynamodb import mocked_dynamodb
 
 PAGE = Path(__file__).parents[3] / "docs" / "short_term_memory.md"
@@ -38,6 +39,13 @@ def test_every_name_in_the_table_is_there(name):
     """ST2-30."""
     module, _, attribute = name.rpartition(".")
     assert hasattr(import_module(module), attribute)
+
+
+@pytest.mark.parametrize("policy", HISTORY_POLICIES)
+def test_every_policy_is_told_and_whether_it_costs_messages(policy):
+    """Decision 12."""
+    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{policy}`")]
+    assert row.endswith("| **yes** |" if policy in DESTRUCTIVE_POLICIES else "| no |")
 
 
 def test_the_table_names_both_languages():

@@ -16,7 +16,7 @@ from shared.domain.errors import (
 )
 from shared.domain.events import TurnEnded
 from shared.domain.summary import SummaryOutput, format_entries
-from shared.domain.threads import ThreadRow
+from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, ThreadRow
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from shared.settings import SummarizeSettings
 from tests.fakes.clock import FixedClock
@@ -175,10 +175,11 @@ async def test_fewer_turns_than_a_window_has_read_nothing(scene):
     assert scene.threads.calls["get"] == scene.summaries.calls.total() == 0
 
 
-async def test_a_thread_with_another_way_to_stay_short_is_left_alone():
-    # Decision 12: destructive strategies are never combined with summaries.
+@pytest.mark.parametrize("policy", [policy for policy in HISTORY_POLICIES if policy != DEFAULT_POLICY])
+async def test_a_thread_with_another_way_to_stay_short_is_left_alone(policy):
+    # Decision 12, X02: destructive strategies are never combined with summaries.
     scene = Scene()
-    await scene.create(policy="trim")
+    await scene.create(policy=policy)
     assert await scene.ends(9) == "off"
     assert scene.summaries.calls.total() == scene.summarizer.calls == 0
 
