@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final, cast
 
 from shared.domain.ids import MessageId, ThreadId
+from shared.domain.json_text import compact_json, has_utf8_form
 
 MemoryDoc = dict[str, Any]
 """A flat object: profile key to any JSON value."""
@@ -148,19 +149,8 @@ def store_keys(stored: StoredProfile) -> frozenset[str]:
     return frozenset(stored.doc)
 
 
-def compact_json(doc: Mapping[str, Any]) -> str:
-    """Write a document as it is measured and stored: no spaces, no escapes but those JSON needs.
-
-    Raises
-    ------
-    ValueError
-        For NaN and infinities.
-    """
-    return json.dumps(doc, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
 def document_bytes(doc: Mapping[str, Any]) -> int:
-    """Measure a document: UTF-8 bytes of :func:`compact_json`."""
+    """Measure a document: UTF-8 bytes of :func:`~shared.domain.json_text.compact_json`."""
     return len(compact_json(doc).encode())
 
 
@@ -170,14 +160,7 @@ def key_label(key: str) -> str:
 
 
 def _text(value: object) -> str | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        # A lone surrogate would break every request to the model.
-        return None
-    return value
+    return value if isinstance(value, str) and has_utf8_form(value) else None
 
 
 def _address(value: object) -> str | None:

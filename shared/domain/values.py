@@ -4,6 +4,8 @@ import math
 import re
 from typing import Final, cast
 
+from shared.domain.json_text import has_utf8_form
+
 MAX_DEPTH: Final = 32
 """Levels of nesting: far above any fact, far below what readers and writers of JSON can take."""
 
@@ -64,9 +66,7 @@ def _object_fault(members: dict[object, object], depth: int) -> str | None:
 
 
 def _text_fault(text: str) -> str | None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if not has_utf8_form(text):
         return "a text may not hold a lone surrogate"
     if _DATA_URI.search(text) or _BASE64_RUN.search(text):
         return "data URIs and base64 have no place in memory, save the fact in words"

@@ -21,8 +21,9 @@ from shared.domain.errors import (
     InvalidIdError,
     InvalidInputError,
     ItemTooLargeError,
-    NotJsonError,
 )
+from shared.domain.json_text import compact_json as compact_json
+from shared.domain.json_text import has_utf8_form
 
 T = TypeVar("T")
 
@@ -49,25 +50,6 @@ def store_key(namespace: Sequence[str], key: str) -> Key:
 def row_of(user: str, sort_key: str) -> Key:
     """Give the key of a row of our own. Raises ``InvalidIdError`` as :func:`store_key` does."""
     return _checked((encode_part(user), sort_key))
-
-
-def compact_json(value: object) -> str:
-    """Write JSON the way it is stored and measured: UTF-8, no white space.
-
-    Raises
-    ------
-    NotJsonError
-        For ``NaN``, the infinities and lone surrogates, which Python reads from a request's JSON but no other reader
-        would.
-    """
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        text.encode()
-    except UnicodeEncodeError:
-        raise NotJsonError("$", "a text holds a lone surrogate") from None
-    except (TypeError, ValueError) as error:
-        raise NotJsonError("$", "it is no JSON value") from error
-    return text
 
 
 class StoredItem:
@@ -215,10 +197,8 @@ def _checked(key: Key) -> Key:
 
 
 def _checked_text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInputError("A text holds a lone surrogate, which has no UTF-8 form.") from None
+    if not has_utf8_form(text):
+        raise InvalidInputError("A text holds a lone surrogate, which has no UTF-8 form.")
     return text
 
 

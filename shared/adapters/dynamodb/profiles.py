@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from shared.adapters.dynamodb.items import Key, StoredItem, compact_json, store_key
+from shared.adapters.dynamodb.items import Key, StoredItem, store_key
 from shared.adapters.dynamodb.rows import Pause, Rows, TransactionRefusedError, jittered_pause
 from shared.adapters.dynamodb.schema import (
     CREATED_AT,
@@ -20,6 +20,7 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import Put, Update
 from shared.domain.errors import CorruptItemError, VersionConflictError
 from shared.domain.ids import UserId
+from shared.domain.json_text import compact_json
 from shared.domain.namespaces import MEMORY_KEY, log_key, memory_log_namespace, memory_namespace
 from shared.domain.profile import Origin, ProfileChange, StoredProfile
 from shared.ports import Clock

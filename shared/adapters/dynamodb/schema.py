@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from shared.domain.errors import InvalidIdError
+from shared.domain.json_text import has_utf8_form
 
 PK: Final = "pk"
 SK: Final = "sk"
@@ -177,10 +178,8 @@ def encode_part(text: str) -> str:
     InvalidIdError
         When the text holds a lone surrogate, which has no UTF-8 form.
     """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidIdError("A key may not hold a lone surrogate.") from error
+    if not has_utf8_form(text):
+        raise InvalidIdError("A key may not hold a lone surrogate.")
     if not text:
         return _EMPTY
     return "".join(_ESCAPE + chr(_SHIFT + ord(char)) if char <= _LAST_ESCAPED else char for char in text)

@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 
 from langgraph.store.base import MatchCondition
 
-from shared.adapters.dynamodb.items import compact_json
 from shared.domain.errors import NotJsonError
+from shared.domain.json_text import compact_json, has_utf8_form
 
 _DEEPEST: Final = 200
 
@@ -70,10 +70,8 @@ def _check(value: object, path: str, depth: int) -> None:
 
 
 def _check_text(text: str, path: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise NotJsonError(path, "a text holds a lone surrogate") from None
+    if not has_utf8_form(text):
+        raise NotJsonError(path, "a text holds a lone surrogate")
 
 
 def _fits(value: object, wanted: object) -> bool:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from shared.adapters.dynamodb.claims import claim_done, drop_claims, return_claim, take_claim
-from shared.adapters.dynamodb.items import StoredItem, compact_json, store_key
+from shared.adapters.dynamodb.items import StoredItem, store_key
 from shared.adapters.dynamodb.rows import Pause, Rows, TransactionRefusedError, jittered_pause
 from shared.adapters.dynamodb.schema import CREATED_AT, UPDATED_AT, VALUE, decode_key, encode_part, encode_prefix
 from shared.adapters.dynamodb.thread_items import living_thread
@@ -16,6 +16,7 @@ from shared.adapters.dynamodb.writes import ABSENT, Put
 from shared.domain.claims import Claim, ClaimRefusal
 from shared.domain.errors import ClaimLostError, CorruptItemError, InvalidInputError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.namespaces import parse_summary_key, summary_key, threads_namespace
 from shared.domain.summary import SummaryEntry, SummaryRows
 from shared.ports import Clock

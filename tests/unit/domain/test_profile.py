@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.domain.errors import NotJsonError
 from shared.domain.profile import (
     OVERLAY_KEYS,
     AccountOverlay,
@@ -191,7 +192,7 @@ class TestMeasure:
         assert document_bytes(doc) == size
 
     def test_what_is_no_json_has_no_size(self) -> None:
-        with pytest.raises(ValueError, match="Out of range"):
+        with pytest.raises(NotJsonError):
             document_bytes({"a": float("nan")})
 
 
