@@ -9,4 +9,4 @@ from shared.graphs.agent.tools.save_memory import save_memory_tool
 
 def common_tools(deps: AgentDeps) -> list[BaseTool]:
     """Make the tools that every agent has. There is none that deletes: the user does that, in the memory page."""
-    return [save_memory_tool(deps.remember), lookup_thread_messages_tool(deps.lookup_turns, deps.recall)]
+    return [save_memory_tool(deps.remember, deps.metrics), lookup_thread_messages_tool(deps.lookup_turns, deps.recall)]

@@ -7,15 +7,8 @@ from typing import Any, Final
 
 from langgraph.prebuilt.tool_node import ToolInvocationError
 
-from shared.domain.counters import MEMORY_SAVE_FAILED, TOOL_FAILED
-from shared.domain.errors import (
-    CorruptItemError,
-    EverthreadError,
-    InvalidInputError,
-    MemorySizeError,
-    StoreError,
-    VersionConflictError,
-)
+from shared.domain.counters import TOOL_FAILED
+from shared.domain.errors import EverthreadError, InvalidInputError, MemorySizeError
 from shared.ports import Metrics
 
 UNEXPECTED: Final = "The tool failed. Do not retry it in this turn."
@@ -34,7 +27,7 @@ def failure_answers(metrics: Metrics) -> Callable[[Exception], str]:
     Parameters
     ----------
     metrics : Metrics
-        Counts the failures that are not of the model's making.
+        Counts what nobody expected.
     """
 
     def answer(error: Exception) -> str:
@@ -45,9 +38,6 @@ def failure_answers(metrics: Metrics) -> Callable[[Exception], str]:
                 return failure_text(
                     error.code, str(error), attemptedBytes=error.attempted_bytes, maxBytes=error.max_bytes
                 )
-            case StoreError() | VersionConflictError() | CorruptItemError():
-                metrics.count(MEMORY_SAVE_FAILED)
-                return failure_text(error.code, str(error))
             case EverthreadError():
                 return failure_text(error.code, str(error))
             case _:

@@ -1,17 +1,20 @@
 """The tool by which the model keeps what the user said about themselves."""
 
 import json
+import logging
 from typing import Final
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, Field
 
-from shared.domain.errors import MissingUserIdError
+from shared.domain.counters import MEMORY_SAVE_FAILED
+from shared.domain.errors import CorruptItemError, MissingUserIdError, StoreError, VersionConflictError
 from shared.domain.patch import MAX_PATCHES, Patch, PatchList
 from shared.domain.turns import human_ids
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.state import AgentState
+from shared.ports import Metrics
 from shared.services.remember import Remember
 
 DESCRIPTION: Final = f"""\
@@ -33,6 +36,8 @@ you overwrite it.
 The answer says what the profile was before and is after. If it is not ok, nothing was saved: read its code and
 message, and retry with a smaller or corrected list, or tell the user."""
 
+_log = logging.getLogger(__name__)
+
 
 class SaveMemoryInput(BaseModel):
     """What the model fills in."""
@@ -40,13 +45,15 @@ class SaveMemoryInput(BaseModel):
     patches: PatchList = Field(description="All changes of this turn, applied in order, all of them or none.")
 
 
-def save_memory_tool(remember: Remember) -> BaseTool:
+def save_memory_tool(remember: Remember, metrics: Metrics) -> BaseTool:
     """Make the tool.
 
     Parameters
     ----------
     remember : Remember
         Does the saving.
+    metrics : Metrics
+        Counts the failures that are not of the model's making.
     """
 
     @tool("save_memory", description=DESCRIPTION, args_schema=SaveMemoryInput)
@@ -55,14 +62,19 @@ def save_memory_tool(remember: Remember) -> BaseTool:
         if envelope.user is None:
             raise MissingUserIdError("Nobody is signed in, so nothing can be saved.")
         ids = human_ids(envelope.whole_thread(runtime.state["messages"]))
-        result = await remember.save(
-            envelope.user,
-            envelope.account,
-            patches,
-            origin_thread=envelope.thread,
-            origin_message=ids[-1] if ids else None,
-            tool_call_id=runtime.tool_call_id,
-        )
+        try:
+            result = await remember.save(
+                envelope.user,
+                envelope.account,
+                patches,
+                origin_thread=envelope.thread,
+                origin_message=ids[-1] if ids else None,
+                tool_call_id=runtime.tool_call_id,
+            )
+        except (StoreError, VersionConflictError, CorruptItemError) as error:
+            metrics.count(MEMORY_SAVE_FAILED)
+            _log.warning("memory not saved", extra={"code": error.code})
+            raise
         if envelope.memory is not None:
             envelope.memory.refresh()
         return json.dumps(result, ensure_ascii=False)
