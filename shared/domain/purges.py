@@ -22,7 +22,7 @@ def _legal_thread(value: str) -> str:
 
 
 class ThreadPurge(BaseModel):
-    """A deleted thread whose summaries, checkpoints and documents are to go. Ids only.
+    """A deleted thread whose summaries and checkpoints are to go. Ids only.
 
     Parameters
     ----------
