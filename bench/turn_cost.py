@@ -31,6 +31,7 @@ from functions.chat.wiring import Chat
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
 from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.schema import MEMORY_TABLE
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
@@ -171,7 +172,12 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         checkpointers=checkpointers,
         recall=recall,
         ports=RunPorts(
-            threads, EventBridgeTurnEvents(clients["events"], "turns"), clock, metrics, TRIGGER_BACKGROUND_AGENT
+            threads=threads,
+            runs=DynamoRuns(clients["dynamodb"], "memory"),
+            turn_events=EventBridgeTurnEvents(clients["events"], "turns"),
+            clock=clock,
+            metrics=metrics,
+            turn_end=TRIGGER_BACKGROUND_AGENT,
         ),
         # The mock is slow; a real turn this short is over before the first look at the lease.
         timing=RunTiming(watch_every=timedelta(minutes=5), renew_every=timedelta(minutes=5), hold=timedelta(hours=1)),

@@ -14,6 +14,7 @@ from shared.adapters.bedrock.model_input import arrangement
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
 from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.store import DynamoStore
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
@@ -48,6 +49,7 @@ clock = SystemClock()
 dynamodb = aws.client("dynamodb")
 bedrock = aws.client("bedrock-runtime")
 threads = DynamoThreads(dynamodb, settings.memory_table)
+runs = DynamoRuns(dynamodb, settings.memory_table)
 profiles = DynamoProfiles(dynamodb, settings.memory_table)
 recall = Recall(profiles, DynamoSummaries(dynamodb, settings.memory_table), metrics)
 graph = build(
@@ -71,6 +73,7 @@ runner = GraphRunner(
     recall=recall,
     ports=RunPorts(
         threads=threads,
+        runs=runs,
         turn_events=EventBridgeTurnEvents(aws.client("events"), settings.event_bus),
         clock=clock,
         metrics=metrics,

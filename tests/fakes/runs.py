@@ -23,6 +23,7 @@ from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
 from tests.fakes.profiles import InMemoryProfiles
+from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.small_graph import TURN_END, small_graph
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.threads import InMemoryThreads
@@ -54,6 +55,19 @@ class CountingSaver(InMemorySaver):
         self._called("put", config)
         return await super().aput(config, *rest)
 
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self.calls["delete_for_runs"] += 1
+        for thread, namespaces in self.storage.items():
+            for namespace, checkpoints in namespaces.items():
+                of_runs = [
+                    each
+                    for each, (_, metadata, _) in checkpoints.items()
+                    if self.serde.loads_typed(metadata).get("run_id") in run_ids
+                ]
+                for each in of_runs:
+                    del checkpoints[each]
+                    self.writes.pop((thread, namespace, each), None)
+
 
 def new_thread_id() -> ThreadId:
     return ThreadId(str(uuid.uuid4()))
@@ -73,6 +87,7 @@ class Runs:
         self.threads = InMemoryThreads()
         self.events = RecordingTurnEvents()
         self.clock = FixedClock()
+        self.run_rows = InMemoryRuns(self.clock)
         self.metrics = CountingMetrics()
         self.profiles = InMemoryProfiles()
         self.savers: dict[UserId, CountingSaver] = {}
@@ -80,7 +95,14 @@ class Runs:
             self.make(self.model),
             checkpointers=self.saver,
             recall=Recall(self.profiles, InMemorySummaries(self.threads), self.metrics),
-            ports=RunPorts(self.threads, self.events, self.clock, self.metrics, TURN_END),
+            ports=RunPorts(
+                threads=self.threads,
+                runs=self.run_rows,
+                turn_events=self.events,
+                clock=self.clock,
+                metrics=self.metrics,
+                turn_end=TURN_END,
+            ),
             timing=self.timing,
         )
 

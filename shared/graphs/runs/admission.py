@@ -10,6 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from shared.domain.errors import ItemTooLargeError, ThreadBusyError
+from shared.domain.runs import RunRow
 from shared.domain.threads import PREVIEW_MAX_CHARS, ThreadRow
 from shared.domain.turns import text_of
 from shared.graphs.runs.request import RunRequest
@@ -77,7 +78,7 @@ class Admission:
             except ThreadBusyError:
                 if request.strategy == "reject" or self._clock.now() >= give_up:
                     raise
-                if request.strategy == "interrupt":
+                if request.strategy in ("interrupt", "rollback"):
                     await self._stop_the_other(request)
             await asyncio.sleep(self._look_every.total_seconds())
 
@@ -90,21 +91,36 @@ class Admission:
             return Admitted(await self._acquire(request, ()), keeps_input=False)
 
     async def _acquire(self, request: RunRequest, pending: Sequence[dict[str, Any]]) -> ThreadRow:
+        now = self._clock.now()
         return await self._threads.acquire(
             request.user,
             request.thread,
             request.run,
-            now=self._clock.now(),
+            now=now,
             hold=self._hold,
             pending=pending,
             create=request.create,
             preview=preview_of(request.messages),
+            record=RunRow(
+                run_id=request.run,
+                thread_id=request.thread,
+                created_at=now,
+                updated_at=now,
+                strategy=request.strategy,
+                metadata=request.metadata,
+            ),
         )
 
     async def _stop_the_other(self, request: RunRequest) -> None:
         row = await self._threads.get(request.user, request.thread)
         if row.lease is not None and not row.cancel_requested:
-            await self._threads.request_cancel(request.user, request.thread, row.lease.run_id, now=self._clock.now())
+            await self._threads.request_cancel(
+                request.user,
+                request.thread,
+                row.lease.run_id,
+                now=self._clock.now(),
+                rollback=request.strategy == "rollback",
+            )
 
 
 def pending_of(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:

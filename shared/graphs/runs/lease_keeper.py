@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
@@ -11,9 +12,12 @@ from shared.domain.ids import ThreadId, UserId
 from shared.domain.threads import Lease
 from shared.ports import Clock, Threads
 
-StopReason = Literal["cancelled", "deleting", "lost", "out_of_time"]
-"""Why a run must stop: somebody asked for it; its thread is being deleted; another run has taken over; its process
-must end soon."""
+StopReason = Literal["cancelled", "rolled_back", "deleting", "lost", "out_of_time"]
+"""Why a run must stop: somebody asked for it; somebody wants it undone; its thread is being deleted; another run has
+taken over; its process must end soon."""
+
+Followed = Callable[[], Awaitable[None]]
+"""Called about once a second while somebody follows the run from elsewhere. Never raises."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,16 +66,16 @@ class LeaseKeeper:
         """Say whether the run may store anything: it holds the thread, and the thread stays."""
         return self._may_write and self._clock.now() < self.lease.until
 
-    async def until_stopped(self) -> StopReason:
+    async def until_stopped(self, followed: Followed) -> StopReason:
         """Hold the thread until there is a reason to stop; cancel this when the run is over by itself."""
         while True:
             await asyncio.sleep(self._watch_every.total_seconds())
-            reason = await self._look()
+            reason = await self._look(followed)
             if reason is not None:
                 self._may_write = reason == "cancelled"
                 return reason
 
-    async def _look(self) -> StopReason | None:
+    async def _look(self, followed: Followed) -> StopReason | None:
         now = self._clock.now()
         try:
             if now >= self._renew_at:
@@ -89,4 +93,8 @@ class LeaseKeeper:
             return "lost" if self._clock.now() >= self.lease.until else None
         if signal.deleting:
             return "deleting"
-        return "cancelled" if signal.cancel_requested else None
+        if signal.cancel_requested:
+            return "rolled_back" if signal.rollback else "cancelled"
+        if signal.followed:
+            await followed()
+        return None

@@ -4,38 +4,34 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import UnknownInterruptError
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, Send
 
 from shared.domain import counters
 from shared.domain.errors import LeaseLostError
 from shared.domain.events import TurnEnded, TurnOutcome
 from shared.domain.ids import MessageId
+from shared.domain.runs import EventPage, RunRow, RunStatus
 from shared.domain.threads import ThreadStatus
-from shared.domain.turns import Turn, human_ids, is_answered, turns_of
+from shared.domain.turns import Turn, human_ids
 from shared.graphs.agent.envelope import Envelope, TurnMark
 from shared.graphs.runs.admission import Admitted
 from shared.graphs.runs.failures import OUT_OF_TIME, failure_code
+from shared.graphs.runs.graph_stream import Graph, GraphStream
+from shared.graphs.runs.journal import Journal
 from shared.graphs.runs.lease_keeper import LeaseKeeper, StopReason
-from shared.graphs.runs.partial_answer import PartialAnswer
-from shared.graphs.runs.request import ResumeCommand, RunRequest
-from shared.graphs.runs.stream import Ended, Failed, RunOutput, RunStatus, Streamed
+from shared.graphs.runs.request import RunRequest
+from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
+from shared.graphs.runs.turn_input import answered_turn, graph_input
 from shared.graphs.runs.turn_saver import TurnSaver
-from shared.ports import Clock, Metrics, Threads, TurnEvents
+from shared.ports import Clock, Metrics, Runs, Threads, TurnEvents
 from shared.services.turn_memory import TurnMemory
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-# What the run needs for itself, whatever the client asks for: the state, interrupts, and tokens for a partial answer.
-_OWN_MODES: Final = ("values", "updates", "messages", "custom")
-# A client sees tokens and notices of the agents as the graph's own; agents are subgraphs only by our choice.
-_SEEN_THROUGH: Final = frozenset({"messages", "custom"})
 _INTERRUPT: Final = "__interrupt__"
 
 LEASE_NUMBER: Final = "lease_number"
@@ -48,19 +44,20 @@ _INTERRUPT_ID: Final = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunPorts:
     """What every run works with.
 
     Parameters
     ----------
-    threads, turn_events, clock, metrics
+    threads, runs, turn_events, clock, metrics
         The ports.
     turn_end : str
         The graph's last node. A partial answer is stored as that node's, so that nothing is left to do after it.
     """
 
     threads: Threads
+    runs: Runs
     turn_events: TurnEvents
     clock: Clock
     metrics: Metrics
@@ -69,12 +66,13 @@ class RunPorts:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """How a run ended: for the client, for the thread's row, and for the event bus."""
+    """How a run ended: for the client, for the thread's row, for the event bus, and what stays of the run itself."""
 
     status: RunStatus
     thread: ThreadStatus
     outcome: TurnOutcome | None = None
     code: str | None = None
+    remembered: Literal["run", "events", "nothing"] = "run"
 
 
 class Run:
@@ -96,6 +94,8 @@ class Run:
         Already being read.
     ports : RunPorts
         What it works with.
+    journal : Journal
+        Hears of all outputs; what it gives is kept.
     """
 
     def __init__(
@@ -108,6 +108,7 @@ class Run:
         keeper: LeaseKeeper,
         memory: TurnMemory,
         ports: RunPorts,
+        journal: Journal,
     ) -> None:
         self._request = request
         self._admitted = admitted
@@ -116,11 +117,11 @@ class Run:
         self._keeper = keeper
         self._memory = memory
         self._ports = ports
+        self._journal = journal
+        self._stream = GraphStream(graph, request)
         self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
         self._mark = TurnMark()
-        self._partial = PartialAnswer()
-        self._values: Mapping[str, Any] = {}
-        self._interrupted = False
+        self._was_interrupted = False
         self._driving: asyncio.Task[None] | None = None
 
     @property
@@ -151,22 +152,30 @@ class Run:
             result = await self._go()
         except Exception as error:  # noqa: BLE001 - a run ends in order, whatever went wrong
             result = self._failure(error)
-        await self._announce(result)
+        last: list[RunOutput] = [] if result.code is None else [Failed(result.code)]
+        last.append(Ended(result.status))
+        for output in last:
+            self._journal.write(output, shown=False)
+        # Both before the thread is free: who finds it free finds the rest as well.
+        await asyncio.gather(self._announce(result), self._remember(result))
         await self._release(result)
         _log.info("run ended", extra={**self._facts(), "status": result.status, "outcome": result.outcome})
-        if result.code is not None:
-            self._outputs.put_nowait(Failed(result.code))
-        self._outputs.put_nowait(Ended(result.status))
+        self._journal.show_all()
+        for output in last:
+            self._outputs.put_nowait(output)
 
     async def _go(self) -> _Result:
+        left = self._admitted.row.left_run
+        if left is not None and self._request.strategy == "rollback":
+            await self._saver.undo(left.run_id)
         base = await self._saver.load(self._config())
-        known: Sequence[AnyMessage] = base.checkpoint["channel_values"].get("messages", ()) if base else ()
-        answered = self._answered(known)
+        known = self._starts_from(base)
+        answered = answered_turn(self._request, known)
         if answered is not None:
             return await self._replay(answered)
-        reason = await self._run_graph(self._input(known))
+        reason = await self._run_graph(graph_input(self._request, known, self._admitted.row.pending))
         match reason:
-            case None if self._interrupted:
+            case None if self._stream.interrupted:
                 return _Result("interrupted", "interrupted")
             case None:
                 return _Result("success", "idle", outcome="completed" if self._mark.ended else None)
@@ -174,12 +183,17 @@ class Run:
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_CANCELLED)
                 return _Result("interrupted", "idle", outcome="cancelled")
+            case "rolled_back":
+                await self._saver.undo(self._request.run)
+                self._ports.metrics.count(counters.RUN_CANCELLED)
+                before: ThreadStatus = "interrupted" if self._was_interrupted else "idle"
+                return _Result("interrupted", before, remembered="events")
             case "out_of_time":
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_FAILED)
-                return _Result("error", "error", outcome="failed", code=OUT_OF_TIME)
+                return _Result("timeout", "error", outcome="failed", code=OUT_OF_TIME)
             case "deleting":
-                return _Result("interrupted", "idle")
+                return _Result("interrupted", "idle", remembered="nothing")
             case "lost":
                 raise LeaseLostError("Another run has taken the thread over.")
 
@@ -216,51 +230,32 @@ class Run:
         One answer to several interrupts is an error in any case, and only so is it one that can be told from others.
         """
         resume = self._request.command and self._request.command.resume
-        by_id = isinstance(resume, Mapping) and all(_INTERRUPT_ID.fullmatch(str(key)) for key in resume)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        by_id = isinstance(resume, Mapping) and all(
+            _INTERRUPT_ID.fullmatch(str(key)) for key in cast("Mapping[object, object]", resume)
+        )
         return self._request.strict_resume or not by_id
 
-    def _input(self, known: Sequence[AnyMessage]) -> Any:  # noqa: ANN401 - LangGraph's own
-        if self._request.command is not None:
-            return _command(self._request.command)
-        if not self._request.messages:
-            return None
-        return {"messages": [*self._left_behind(known), *self._new(known)]}
-
-    def _new(self, known: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Give the messages without answers the thread has: clients that resend them have them in less detail."""
-        there = {message.id for message in known if message.id is not None}
-        return [
-            message
-            for message in self._request.messages
-            if isinstance(message, HumanMessage) or message.id not in there
-        ]
-
-    def _left_behind(self, known: Sequence[AnyMessage]) -> list[AnyMessage]:
-        """Give what a dead run had taken in and the thread does not have (decision 9b); a branch takes in nothing."""
-        if self._request.checkpoint_id is not None:
-            return []
-        there = {message.id for message in (*known, *self._request.messages)}
-        return [
-            HumanMessage(id=message["id"], content=message["content"])
-            for message in self._admitted.row.pending
-            if message["id"] not in there
-        ]
-
-    def _answered(self, known: Sequence[AnyMessage]) -> Turn | None:
-        """Give the turn that answers the last human message already, if this is a message that was sent again."""
-        ids = human_ids(self._request.messages)
-        if not ids or self._request.checkpoint_id is not None:
-            return None
-        turn = next((turn for turn in turns_of(known) if turn.message_id == ids[-1]), None)
-        return turn if turn is not None and is_answered(turn) else None
+    def _starts_from(self, base: CheckpointTuple | None) -> Sequence[AnyMessage]:
+        """Take note of the checkpoint the run starts from, and give its messages."""
+        if base is None:
+            self._journal.begin(None, ())
+            return ()
+        known: Sequence[AnyMessage] = base.checkpoint["channel_values"].get("messages", ())
+        self._was_interrupted = any(channel == _INTERRUPT for _, channel, _ in base.pending_writes or ())
+        self._journal.begin(base.checkpoint["id"], known)
+        return known
 
     # What happens
 
-    async def _run_graph(self, graph_input: Any) -> StopReason | None:  # noqa: ANN401 - LangGraph's own
+    def _give(self, output: Streamed) -> None:
+        self._journal.write(output)
+        self._outputs.put_nowait(output)
+
+    async def _run_graph(self, given: Any) -> StopReason | None:  # noqa: ANN401 - LangGraph's own
         """Run the graph to its end, or until there is a reason to stop; then it has stored what it had."""
         limit = self._request.time_limit
-        running = asyncio.create_task(self._pump(graph_input))
-        stopping = asyncio.create_task(self._keeper.until_stopped())
+        running = asyncio.create_task(self._pump(given))
+        stopping = asyncio.create_task(self._keeper.until_stopped(self._keep_events))
         reason: StopReason | None = None
         try:
             done, _ = await asyncio.wait(
@@ -284,53 +279,34 @@ class Run:
             raise error
         return reason
 
-    async def _pump(self, graph_input: Any) -> None:  # noqa: ANN401 - LangGraph's own
-        request = self._request
-        stream = self._graph.astream(  # pyright: ignore[reportUnknownMemberType]
-            graph_input,
-            self._config(),
-            stream_mode=list(_OWN_MODES),
-            interrupt_before=_nodes(request.interrupt_before),
-            interrupt_after=_nodes(request.interrupt_after),
-            # Once at the end is enough while the thread's row keeps the question.
-            durability=request.durability if self._admitted.keeps_input else "async",
-            subgraphs=True,
-        )
-        async for part in stream:
-            namespace, mode, data = cast("tuple[tuple[str, ...], str, Any]", part)
-            self._note(namespace, mode, data)
-            if mode in request.modes and (request.subgraphs or not namespace or mode in _SEEN_THROUGH):
-                self._outputs.put_nowait(Streamed(mode, data, namespace if request.subgraphs else ()))
-
-    def _note(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:  # noqa: ANN401 - LangGraph's own
-        if mode == "messages":
-            self._partial.add(data[0])
-        elif not namespace and mode == "values":
-            self._values = data
-        elif not namespace and mode == "updates" and _INTERRUPT in data:
-            self._interrupted = True
+    async def _pump(self, given: Any) -> None:  # noqa: ANN401 - LangGraph's own
+        # Once at the end is enough while the thread's row keeps the question.
+        durability = self._request.durability if self._admitted.keeps_input else "async"
+        async for output in self._stream.outputs(given, self._config(), durability=durability):
+            self._give(output)
 
     async def _replay(self, turn: Turn) -> _Result:
         """Give out the stored answer. The turn is announced again only if its run died before it could."""
         self._ports.metrics.count(counters.ANSWER_REPLAYED)
         snapshot = await self._graph.aget_state(self._config())
-        self._values = snapshot.values
+        self._stream.values = snapshot.values
         if "values" in self._request.modes:
-            self._outputs.put_nowait(Streamed("values", snapshot.values))
+            self._give(Streamed("values", snapshot.values))
         if "messages" in self._request.modes:
             for message in turn.messages[1:]:
-                self._outputs.put_nowait(Streamed("messages", (message, {})))
+                self._give(Streamed("messages", (message, {})))
         # For the release: the thread's head is what it was.
         self._saver.stored = snapshot.config.get("configurable", {})["checkpoint_id"]
         row = self._admitted.row
         if row.checkpoint_id == self._saver.stored:
             return _Result("success", "idle")
-        self._mark.set(self._messages())
+        self._mark.set(self._stream.messages)
         return _Result("success", "idle", outcome="completed")
 
     async def _keep_partial(self) -> None:
         """Store what was said of an answer that was stopped, marked as such."""
-        kept = self._partial.messages(known={message.id for message in self._messages()})
+        messages = self._stream.messages
+        kept = self._stream.partial.messages(known={message.id for message in messages})
         if not kept or self._saver.stored is None:
             return
         config: RunnableConfig = {
@@ -338,25 +314,51 @@ class Run:
             "metadata": {"run_id": self._request.run},
         }
         await self._graph.aupdate_state(config, {"messages": kept}, as_node=self._ports.turn_end)
-        self._values = {**self._values, "messages": [*self._messages(), *kept]}
+        self._stream.values = {**self._stream.values, "messages": [*messages, *kept]}
         if "values" in self._request.modes:
-            self._outputs.put_nowait(Streamed("values", self._values))
+            self._give(Streamed("values", self._stream.values))
 
     def _failure(self, error: Exception) -> _Result:
         code = failure_code(error)
         if isinstance(error, UnknownInterruptError):
             # Nothing was done: the question is still open.
             return _Result("error", "interrupted", code=code)
-        if isinstance(error, LeaseLostError):
-            self._ports.metrics.count(counters.LEASE_LOST)
         self._ports.metrics.count(counters.RUN_FAILED)
         _log.error("run failed", extra={**self._facts(), "code": code}, exc_info=error)
+        if isinstance(error, LeaseLostError):
+            self._ports.metrics.count(counters.LEASE_LOST)
+            # Whoever has the thread now remembers this run, or nobody is to.
+            return _Result("error", "error", outcome="failed", code=code, remembered="nothing")
         return _Result("error", "error", outcome="failed", code=code)
 
-    # How it ends
+    # What stays
 
-    def _messages(self) -> Sequence[AnyMessage]:
-        return cast("Sequence[AnyMessage]", self._values.get("messages", ()))
+    async def _keep_events(self) -> None:
+        """Keep the events so far: somebody follows the run from elsewhere."""
+        pages = self._journal.pages()
+        if pages:
+            await self._save((), pages)
+
+    async def _remember(self, result: _Result) -> None:
+        """Keep the run's row and its events, and the row of a dead run whose thread this one took over."""
+        if result.remembered == "nothing":
+            return
+        now = self._ports.clock.now()
+        row = self._admitted.row
+        rows: list[RunRow] = []
+        if row.run is not None and result.remembered == "run":
+            rows.append(replace(row.run, status=result.status, updated_at=now))
+        if row.left_run is not None:
+            rows.append(replace(row.left_run, status="error", updated_at=now))
+        await self._save(rows, self._journal.pages())
+
+    async def _save(self, rows: Sequence[RunRow], pages: Sequence[EventPage]) -> None:
+        try:
+            await self._ports.runs.save(self._request.user, rows=rows, pages=pages, now=self._ports.clock.now())
+        except Exception:  # noqa: BLE001 - whatever it is, the turn itself is well
+            _log.exception("run not remembered", extra=self._facts())
+        else:
+            self._journal.kept(pages)
 
     async def _announce(self, result: _Result) -> None:
         """Announce the turn's end, now that it is stored. A bus that fails never fails the turn (G15)."""
@@ -375,7 +377,7 @@ class Run:
         ids: Sequence[MessageId]
         if self._mark.human_message_id is not None:
             last, count = self._mark.human_message_id, self._mark.human_count
-        elif ids := human_ids(self._messages()):
+        elif ids := human_ids(self._stream.messages):
             last, count = ids[-1], len(ids)
         else:
             return None
@@ -390,6 +392,10 @@ class Run:
         )
 
     async def _release(self, result: _Result) -> None:
+        # What was not stored stays for the next run; a branch does not take in what the trunk left behind. What was
+        # undone does not stay.
+        undone = result.remembered == "events"
+        branched = self._request.checkpoint_id is not None
         try:
             await self._ports.threads.release(
                 self._request.user,
@@ -398,8 +404,7 @@ class Run:
                 status=result.thread,
                 now=self._ports.clock.now(),
                 checkpoint_id=self._saver.stored,
-                # What was not stored stays for the next run; a branch does not take in what the trunk left behind.
-                keep_pending=not self._has_stored_input() or self._request.checkpoint_id is not None,
+                keep_pending=branched or not (undone or self._has_stored_input()),
             )
         except Exception:  # noqa: BLE001 - the lease ends by itself
             _log.exception("lease not released", extra=self._facts())
@@ -409,21 +414,9 @@ class Run:
 
         A later input takes such a step's place, and the question would be lost with it.
         """
-        there = {message.id for message in self._messages()}
-        asked = {message.id for message in self._request.messages if isinstance(message, HumanMessage)}
+        there = {message.id for message in self._stream.messages}
+        asked = set(human_ids(self._request.messages))
         return self._saver.stored is not None and asked <= there
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}
-
-
-def _command(command: ResumeCommand) -> Command[Any]:
-    return Command(
-        resume=command.resume if command.has_resume else None,
-        update=dict(command.update) if command.update is not None else None,
-        goto=[Send(to.node, to.input) if to.has_input else to.node for to in command.goto],
-    )
-
-
-def _nodes(nodes: Sequence[str] | str) -> Any:  # noqa: ANN401 - LangGraph takes a list, "*" or nothing
-    return "*" if nodes == "*" else list(nodes) or None

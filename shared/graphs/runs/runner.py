@@ -14,9 +14,11 @@ from langgraph.store.base import BaseStore
 from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
 from shared.graphs.runs.admission import Admission
+from shared.graphs.runs.graph_stream import Graph
+from shared.graphs.runs.journal import Journal, NoJournal
 from shared.graphs.runs.lease_keeper import LeaseKeeper
 from shared.graphs.runs.request import RunRequest
-from shared.graphs.runs.run import Graph, Run, RunPorts
+from shared.graphs.runs.run import Run, RunPorts
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.services.recall import Recall
 from shared.services.turn_memory import TurnMemory
@@ -95,10 +97,17 @@ class GraphRunner:
         """Names of the graph's nodes."""
         return frozenset(self._graph.nodes)
 
-    async def start(self, request: RunRequest) -> Run:
+    async def start(self, request: RunRequest, journal: Journal | None = None) -> Run:
         """Take the thread and set the run going.
 
         Everything that a status can still tell goes wrong here; from then on errors come out of the run.
+
+        Parameters
+        ----------
+        request : RunRequest
+            What is asked for.
+        journal : Journal, optional
+            Hears of everything that comes out of the run.
 
         Raises
         ------
@@ -142,6 +151,7 @@ class GraphRunner:
             keeper=keeper,
             memory=memory,
             ports=self._ports,
+            journal=journal or NoJournal(),
         )
         task = run.begin()
         self._running.add(task)

@@ -1,10 +1,9 @@
 """What comes out of a run, in order. The API layer writes it as server-sent events."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-RunStatus = Literal["success", "error", "interrupted"]
-"""How a run ended, in LangGraph's words. A stopped run is ``interrupted`` too."""
+from shared.domain.runs import RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +13,7 @@ class Streamed:
     Parameters
     ----------
     mode : str
-        LangGraph's stream mode: ``values``, ``updates``, ``messages``, ``custom``.
+        LangGraph's stream mode, for example ``values``, or ``events``.
     data : object
         As LangGraph gives it.
     namespace : tuple of str
@@ -45,8 +44,8 @@ class Ended:
 
     Parameters
     ----------
-    status : {'success', 'error', 'interrupted'}
-        How it ended.
+    status : str
+        How it ended; never ``running``.
     """
 
     status: RunStatus

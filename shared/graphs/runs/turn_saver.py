@@ -48,6 +48,11 @@ class TurnSaver(BaseCheckpointSaver[Any]):
         """Store nothing more of subgraphs: the run is being stopped, and nobody will go on inside an agent."""
         self._keeps_agents = False
 
+    async def undo(self, run: str) -> None:
+        """Remove the checkpoints of a run; of this one, if it has stored any."""
+        await self._saver.adelete_for_runs([run])
+        self.stored = None
+
     async def load(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the checkpoint the run will start from, and keep it for the graph."""
         found = await self._saver.aget_tuple(config)

@@ -257,7 +257,7 @@ async def test_a_run_that_is_out_of_time_keeps_what_there_is_and_says_so():
     run = await runs.start(thread, "Hi", time_limit=timedelta(milliseconds=500))
     outcome = await outcome_of(run)
 
-    assert (outcome.status, outcome.code) == ("error", "RUN_TIMEOUT")
+    assert (outcome.status, outcome.code) == ("timeout", "RUN_TIMEOUT")
     assert (await runs.texts(thread))[0] == "Hi"
     assert [event.outcome for event in runs.events.published] == ["failed"]
 
