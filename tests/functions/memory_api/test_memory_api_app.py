@@ -21,7 +21,7 @@ from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
-from tests.fakes.profiles import InMemoryProfiles, OvertakenProfiles
+from tests.fakes.profiles import InMemoryProfiles
 from tests.fakes.purge_queue import RecordingPurgeQueue
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.summarizer import covering
@@ -239,16 +239,6 @@ def test_a_saved_key_can_be_deleted(world):
     assert body["memory"]["name"] == "Lin", "the account's value shows again"
     change = world.profiles.log(USER)[2]
     assert (change.actor, change.origin.thread_id) == ("user", None)
-
-
-def test_a_deletion_that_is_overtaken_undoes_nobody_elses_work(world):
-    # HID-11
-    world.profiles = OvertakenProfiles(0)
-    world.handler = world.with_metrics(world.metrics)
-    world.remember(city="Ulm", name="Lindsey")
-    world.profiles.times = 2
-    assert world.ask("DELETE", "/api/memory/profile/city")[0] == 200
-    assert world.ask("GET", "/api/memory/profile")[1]["store"] == {"name": "Lindsey", "theirs": 0}
 
 
 @pytest.mark.parametrize("key", ["city", "name"])
