@@ -5,7 +5,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from local.model.scripted import Script, ScriptedSource
+from local.model.script import Script
+from local.model.scripted import ScriptedSource
 
 PREFIX = "/_control"
 

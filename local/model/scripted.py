@@ -1,149 +1,28 @@
-"""The source for tests: answers by script, waits at gates, fails on demand, and keeps every request.
-
-Scripts are matched on what a request holds, so that tests and users that run at the same time do not take each
-other's replies: a test puts a word of its own into its messages and matches on it. A request that no script fits
-goes to the fallback.
-"""
+"""The source for tests: answers by script, waits at gates, fails on demand, and keeps every request."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from itertools import count
-from typing import Annotated, Any, Literal
-from uuid import uuid4
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from local.model.reply import (
     ConnectionCut,
-    FailureCode,
     Finish,
     ModelFailure,
     Part,
     Source,
-    StopReason,
     TextDelta,
     object_parts,
     tool_call,
     words,
 )
 from local.model.request import ConverseRequest
-
-RequestKind = Literal["answer", "object", "text"]
-"""``answer``: tools are offered and none is forced. ``object``: structured output. ``text``: neither."""
+from local.model.script import Reply, RequestKind, Script, kind_of, texts_of
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Match(_Model):
-    """Which requests a script answers; every condition that is given must hold.
-
-    Parameters
-    ----------
-    contains : str, optional
-        Somewhere in the messages' text or tool results.
-    last_user_contains : str, optional
-        In the last user message that has text.
-    kind : str, optional
-        See :data:`RequestKind`.
-    field : str, optional
-        A property of the object that is asked for, for example ``entries``.
-    after_tool : str, optional
-        The request brings the result of this tool.
-    """
-
-    contains: str | None = None
-    last_user_contains: str | None = None
-    kind: RequestKind | None = None
-    field: str | None = None
-    after_tool: str | None = None
-
-    def fits(self, request: ConverseRequest) -> bool:
-        """Tell whether the request is one of these."""
-        results = [name for name, _ in request.pending_tool_results()]
-        schema = request.wanted_object() or {}
-        return (
-            (self.contains is None or self.contains in _everything_said(request))
-            and (self.last_user_contains is None or self.last_user_contains in request.last_user_text())
-            and (self.kind is None or self.kind == kind_of(request))
-            and (self.field is None or self.field in schema.get("properties", {}))
-            and (self.after_tool is None or self.after_tool in results)
-        )
-
-
-class ScriptedCall(_Model):
-    """A tool call of a scripted reply."""
-
-    name: str
-    arguments: dict[str, Any]
-    tool_use_id: str | None = None
-
-
-class Wait(_Model):
-    """Stop before token ``before`` (0 is the first) until the gate is opened."""
-
-    gate: str
-    before: Annotated[int, Field(ge=0)] = 0
-
-
-class Failure(_Model):
-    """Fail before token ``before``; ``cut`` drops the connection instead of saying why."""
-
-    before: Annotated[int, Field(ge=0)] = 0
-    code: FailureCode = "ThrottlingException"
-    message: str = "Scripted failure."
-    cut: bool = False
-
-
-class Reply(_Model):
-    """One scripted reply.
-
-    Parameters
-    ----------
-    text : str
-        Sent word by word; a token is a word with the white space after it.
-    tool_calls : list of ScriptedCall
-        After the text.
-    structured : dict, optional
-        The object, sent in whichever way the request asks for one.
-    waits : list of Wait
-        Where the reply stops until told to go on.
-    failure : Failure, optional
-        Where it breaks.
-    pause : float
-        Seconds between tokens.
-    stop_reason : str, optional
-        What to finish with, when not the natural reason.
-    """
-
-    text: str = ""
-    tool_calls: list[ScriptedCall] = []
-    structured: dict[str, Any] | None = None
-    waits: list[Wait] = []
-    failure: Failure | None = None
-    pause: Annotated[float, Field(ge=0, le=10)] = 0.0
-    stop_reason: StopReason | None = None
-
-
-class Script(_Model):
-    """Replies for matching requests, used one after the other.
-
-    Parameters
-    ----------
-    match : Match
-        Which requests.
-    replies : list of Reply
-        In order; when they are used up the script fits no more, unless ``repeat`` is set, which repeats the last.
-    """
-
-    id: str = Field(default_factory=lambda: str(uuid4()))
-    match: Match = Match()
-    replies: Annotated[list[Reply], Field(min_length=1)]
-    repeat: bool = False
-
-
-class RecordedRequest(_Model):
+class RecordedRequest(BaseModel):
     """A request as it came, with which script answered it (``None``: the fallback)."""
 
     number: int
@@ -187,7 +66,7 @@ class ScriptedSource:
         return [
             record
             for record in self.requests
-            if contains is None or contains in "\n".join(_texts(record.body["messages"]))
+            if contains is None or contains in "\n".join(texts_of(record.body["messages"]))
         ]
 
     async def reply(self, request: ConverseRequest) -> AsyncIterator[Part]:
@@ -244,33 +123,9 @@ class ScriptedSource:
         return self._gates.setdefault(gate, asyncio.Event())
 
 
-def kind_of(request: ConverseRequest) -> RequestKind:
-    """Tell what sort of request this is."""
-    if request.wanted_object() is not None:
-        return "object"
-    return "answer" if request.tools else "text"
-
-
 def _tokens(reply: Reply, request: ConverseRequest) -> list[Sequence[Part]]:
     tokens: list[Sequence[Part]] = [[TextDelta(word)] for word in words(reply.text)]
     if reply.structured is not None:
         tokens.extend(object_parts(reply.structured, request))
     tokens.extend(tool_call(call.name, call.arguments, call.tool_use_id) for call in reply.tool_calls)
     return tokens
-
-
-def _everything_said(request: ConverseRequest) -> str:
-    return "\n".join([request.system, *_texts(request.messages)])
-
-
-def _texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    found: list[str] = []
-    for message in messages:
-        for block in message["content"]:
-            if "text" in block:
-                found.append(block["text"])
-            elif "toolResult" in block:
-                found.extend(str(part.get("text", part.get("json", ""))) for part in block["toolResult"]["content"])
-            elif "toolUse" in block:
-                found.append(str(block["toolUse"]["input"]))
-    return found

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from local.model.scripted import Match, Reply, Script
+from local.model.script import Match, Reply, Script
 from tests.e2e.waiting import until
 
 

@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from local.model.scripted import Reply, ScriptedCall
+from local.model.script import Reply, ScriptedCall
 from tests.e2e.model import system_text
 
 

@@ -1,6 +1,6 @@
 """The command that shows a deployment streams, against one that does."""
 
-from local.model.scripted import Reply
+from local.model.script import Reply
 from local.smoke import QUESTION, smoke
 
 

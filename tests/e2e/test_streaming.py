@@ -1,6 +1,6 @@
 """Tokens arrive while the model still speaks, and a turn ends well whoever has left."""
 
-from local.model.scripted import Failure, Reply, Wait
+from local.model.script import Failure, Reply, Wait
 from tests.e2e.people import content_text
 from tests.e2e.waiting import until
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from local.model.scripted import Reply, ScriptedCall, Wait
+from local.model.script import Reply, ScriptedCall, Wait
 from tests.e2e.conftest import BUFFER_TURNS, KEEP_RECENT
 from tests.e2e.model import system_text, user_texts
 from tests.e2e.waiting import until

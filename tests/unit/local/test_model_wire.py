@@ -11,7 +11,8 @@ from urllib3.exceptions import ProtocolError
 
 from local.model.demo.source import DemoSource
 from local.model.reply import Finish
-from local.model.scripted import Failure, Match, Reply, Script, ScriptedCall, ScriptedSource
+from local.model.script import Failure, Match, Reply, Script, ScriptedCall
+from local.model.scripted import ScriptedSource
 from tests.unit.local.serve import MODEL_ID, bedrock, chat_model
 
 USER = [{"role": "user", "content": [{"text": "hello"}]}]

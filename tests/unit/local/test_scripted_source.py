@@ -8,7 +8,8 @@ import httpx
 from local.model.control import control_routes
 from local.model.demo.source import DemoSource
 from local.model.reply import TextDelta
-from local.model.scripted import Match, Reply, Script, ScriptedSource, Wait
+from local.model.script import Match, Reply, Script, Wait
+from local.model.scripted import ScriptedSource
 from local.model.server import model_app
 from local.serving import listen, serving
 from tests.unit.local.conversation import LOOKUP, SAVE, answer, called, request
