@@ -87,6 +87,19 @@ class MemoryKnobs(BaseModel):
     """UTF-8 bytes of the profile's compact JSON."""
 
 
+class KnowledgeIndexKnobs(BaseModel):
+    """Which model embeds and where the vectors are. They go together: an index holds vectors of one model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    embedding_model: str = "amazon.titan-embed-text-v2:0"
+    """Bedrock model id that takes and gives what Titan's does."""
+    embedding_dimension: int = Field(1024, ge=1, le=4096)
+    """How many numbers that model's vectors have, and the index's."""
+    vector_index_arn: str = ""
+    """The index on Amazon S3 Vectors; without one the vectors are kept in the memory table and searched exactly."""
+
+
 class ChatSettings(FunctionSettings, MemoryKnobs):
     """``functions/chat``."""
 

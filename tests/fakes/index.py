@@ -54,11 +54,11 @@ class InMemoryIndex(Faults):
             if documents is None or each[0].place.document_id in documents
         ]
         rankings: list[dict[int, float]] = []
-        if vector is not None:
-            rankings.append({n: _cosine(vector, other) for n, (_, other) in enumerate(kept)})
         if text:
             scores = bm25_scores(text, [Postings(chunk.text for chunk, _ in kept)])
             rankings.append({place: score for (_, place), score in scores.items()})
+        if vector is not None:
+            rankings.append({n: _cosine(vector, other) for n, (_, other) in enumerate(kept)})
         if len(rankings) == 1:
             ranked = sorted(rankings[0].items(), key=lambda scored: -scored[1])
         else:

@@ -199,7 +199,7 @@ def _merged(found: Sequence[_Found]) -> list[tuple[_Found, float]]:
     nearest = sorted((each for each in found if each.distance is not None), key=lambda each: each.distance or 0.0)
     wordiest = sorted((each for each in found if each.words is not None), key=lambda each: -(each.words or 0.0))
     if nearest and wordiest:
-        return fuse_ranks(nearest, wordiest)
+        return fuse_ranks(wordiest, nearest)
     return [(each, each.score) for each in nearest or wordiest]
 
 
