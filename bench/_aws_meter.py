@@ -30,6 +30,8 @@ class Call:
     rcu: float = 0.0
     written: int = 0
     """Bytes of the items it wrote."""
+    consistent: bool = False
+    """Whether what it read was the newest there was."""
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Meter:
         service = model.service_model.service_name
         call = Call(service, model.name, time.perf_counter())
         body = json.loads(params["body"]) if service == "dynamodb" else {}
-        self._open[threading.get_ident()] = (call, body, self._images(body))
+        self._open[threading.get_ident()] = (call, body, self._images(model.name, body))
         self.calls.append(call)
         time.sleep(self.latency)
 
@@ -89,29 +91,47 @@ class Meter:
             self._charge(call, body, parsed, before)
         call.end = time.perf_counter()
 
-    def _images(self, body: dict[str, Any]) -> list[Any]:
-        return [self._image(table, key) for table, key, _ in _writes(body)]
+    def _images(self, operation: str, body: dict[str, Any]) -> list[Any]:
+        return [self._image(table, key) for table, key, _ in _writes(operation, body)]
 
     def _image(self, table: str, key: dict[str, Any]) -> dict[str, Any] | None:
         return self.sizes.get_item(TableName=table, Key=_from_wire(key), ConsistentRead=True).get("Item")
 
     def _charge(self, call: Call, body: dict[str, Any], parsed: dict[str, Any], before: list[Any]) -> None:
         doubled = 2 if call.operation == "TransactWriteItems" else 1
-        for (table, key, _), old in zip(_writes(body), before, strict=True):
+        for (table, key, _), old in zip(_writes(call.operation, body), before, strict=True):
             new = self._image(table, key)
             size = max(_size(new), _size(old))
             call.wcu += doubled * max(1, math.ceil(size / WRITE_UNIT))
             call.written += _size(new)
             for attributes in self.indexed.get(table, {}).values():
                 call.wcu += doubled * _index_units(attributes, old, new)
+        if call.operation in ("GetItem", "Query", "Scan", "BatchGetItem"):
+            tables = list(body["RequestItems"].values()) if "RequestItems" in body else [body]
+            call.consistent = all(asked.get("ConsistentRead", False) for asked in tables)
         if call.operation == "GetItem":
-            call.rcu += max(1, math.ceil(_size(parsed.get("Item")) / READ_UNIT))
-        elif call.operation == "Query":
-            total = sum(_size(item) for item in parsed["Items"])
+            call.rcu += self._read_units([body["Key"]], body)
+        elif call.operation in ("Query", "Scan"):
+            total = sum(_size(item) for item in self._looked_at(call.operation, body, parsed))
             call.rcu += max(1, math.ceil(total / READ_UNIT)) * (1 if body.get("ConsistentRead") else 0.5)
         elif call.operation == "BatchGetItem":
-            items = [item for items in parsed["Responses"].values() for item in items]
-            call.rcu += sum(max(1, math.ceil(_size(item) / READ_UNIT)) for item in items)
+            for table, asked in body["RequestItems"].items():
+                call.rcu += self._read_units(asked["Keys"], {"TableName": table, **asked})
+
+    def _read_units(self, keys: Sequence[dict[str, Any]], body: dict[str, Any]) -> float:
+        """Charge for whole items, each by itself, whatever of them was asked for; what is not there costs one."""
+        units = sum(max(1, math.ceil(_size(self._image(body["TableName"], key)) / READ_UNIT)) for key in keys)
+        return units * (1 if body.get("ConsistentRead") else 0.5)
+
+    def _looked_at(self, operation: str, body: dict[str, Any], parsed: dict[str, Any]) -> Sequence[Any]:
+        """Give what was read, whole: neither a projection nor a filter makes a request cheaper."""
+        if operation == "Scan":
+            where = {"ExclusiveStartKey": _from_wire(body["ExclusiveStartKey"])} if "ExclusiveStartKey" in body else {}
+            limit = {"Limit": parsed["ScannedCount"]} if parsed["ScannedCount"] else {}
+            return self.sizes.scan(TableName=body["TableName"], **where, **limit)["Items"]
+        if "IndexName" in body or "ProjectionExpression" not in body:
+            return parsed["Items"]
+        return [self._image(body["TableName"], _key_of({"Item": item})) for item in parsed["Items"]]
 
     def rounds(self, until: float = math.inf) -> int:
         """Count requests that had to wait for one another: the longest chain of them that do not overlap."""
@@ -122,8 +142,10 @@ class Meter:
         return count
 
 
-def _writes(body: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
+def _writes(operation: str, body: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
     """Give table, key and kind of each write in a request."""
+    if operation == "DeleteItem":
+        return [(body["TableName"], body["Key"], "Delete")]
     if "TransactItems" in body:
         found = [next(iter(each.items())) for each in body["TransactItems"]]
         return [
