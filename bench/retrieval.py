@@ -4,9 +4,9 @@
 
 FOLDER is in BEIR's format (corpus.jsonl, queries.jsonl, qrels/*.tsv; test.tsv where there are several). Without one, a
 small collection of our own writing is searched: 40 short texts, among them families that differ in a code or a number
-only and some in other languages, and 25 questions. Texts are embedded by the local product's model and
-kept, searched and fused by the exact index on a mocked DynamoDB, through the port that the product uses. "unpacked" is
-the search by vectors once more, with the 32-bit floats that the index packs into bytes.
+only and some in other languages, and 25 questions. Texts are embedded by the local product's model and kept, searched
+and fused by the exact index on a mocked DynamoDB, through the port that the product uses. "unpacked" is the search by
+vectors once more, with the 32-bit floats that the index packs into bytes.
 
 --vectors keeps the vectors in a file, so that a large collection is embedded once.
 """
@@ -19,6 +19,7 @@ import math
 import os
 import random
 import statistics
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,6 +139,7 @@ class Vectors:
 
     async def _keep(self, batch: EmbeddedBatch[str]) -> None:
         self._known |= {key: np.asarray(vector, dtype=np.float32) for key, vector in batch.vectors.items()}
+        print(f"{len(self._known)} texts embedded", file=sys.stderr)
         if self._path is not None:
             np.savez(self._path, keys=np.array(list(self._known)), vectors=np.array(list(self._known.values())))
 
