@@ -1,13 +1,19 @@
 """What the knowledge base needs from outside, as small protocols; the rules of ``shared.ports`` hold here too."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
 from shared.domain.kb.hits import Hit, LiveDocument, Vector
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
 from shared.domain.kb.ocr import OcrText
+from shared.domain.kb.pages import Page
 from shared.domain.kb.parsed import PageScan, ParsedDocument
+from shared.domain.kb.records import DocumentRecord
+from shared.domain.spans import Span
 
 MAX_HITS: Final = 100
 """How many hits one query may ask for."""
@@ -116,6 +122,198 @@ class ChunkReader(Protocol):
 
     async def of_document(self, user: UserId, document: DocumentId, version: int, *, limit: int) -> Sequence[Chunk]:
         """Read the first chunks of one version; empty when there is none for this user. Raises ``StoreError``."""
+        ...
+
+
+class ChunkStore(ChunkReader, Protocol):
+    """The chunks of documents: what the index is filled from, and what tells which of its keys are old."""
+
+    async def save(self, user: UserId, chunks: Sequence[Chunk]) -> None:
+        """Keep chunks under their ids. Raises ``StoreError``; some of them may have been written."""
+        ...
+
+    async def ids(self, user: UserId, document: DocumentId) -> Sequence[str]:
+        """Give the ids of every chunk of a document, of whichever version. Raises ``StoreError``."""
+        ...
+
+    async def remove(self, user: UserId, chunk_ids: Iterable[str]) -> None:
+        """Remove chunks; ids that are not there change nothing. Raises ``StoreError``."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove every chunk of a user. Raises ``StoreError``."""
+        ...
+
+
+class PageStore(Protocol):
+    """The pages of documents, kept from the first look at the file until the next reading has taken their place."""
+
+    async def save(self, user: UserId, document: DocumentId, reading: int, pages: Sequence[Page]) -> None:
+        """Keep pages of a reading; those that are there already are replaced. Raises ``StoreError``."""
+        ...
+
+    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
+        """Read all pages of a reading in order; empty when there are none for this user. Raises ``StoreError``."""
+        ...
+
+    async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
+        """Remove the pages of every reading, or of those below a number. Raises ``StoreError``."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove every page of a user. Raises ``StoreError``."""
+        ...
+
+
+class DocumentRecords(Protocol):
+    """What is known of each document of a user. A deleted document reads as missing."""
+
+    async def get(self, user: UserId, document: DocumentId) -> DocumentRecord:
+        """Read one.
+
+        Raises
+        ------
+        DocumentNotFoundError
+            When there is none for this user.
+        """
+        ...
+
+    async def of_user(self, user: UserId) -> Sequence[DocumentRecord]:
+        """Read all, the newest first. Raises ``StoreError``."""
+        ...
+
+    async def save(self, user: UserId, record: DocumentRecord, *, now: datetime, run: str | None = None) -> None:
+        """Write everything but what the upload itself says: key, object version, size, the time of the upload.
+
+        Parameters
+        ----------
+        user : str
+            Whose document.
+        record : DocumentRecord
+            As it is to be, from ``now`` on.
+        now : datetime
+            The present moment.
+        run : str, optional
+            The run that has the document until now; the record's own unless a new one takes over.
+
+        Raises
+        ------
+        StaleRunError
+            When another run has the document, or it is gone.
+        IllegalTransitionError
+            When its state cannot become the record's.
+        """
+        ...
+
+    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> None:
+        """Leave a marker for a while, so that late events of the object change nothing; done already, do nothing.
+
+        Raises
+        ------
+        StaleRunError
+            When another run has the document: it was uploaded again.
+        """
+        ...
+
+    async def claim_bytes(self, user: UserId, sha256: str, document: DocumentId) -> DocumentId:
+        """Say who has these bytes: the first that claimed them, which is this document if nobody had (row KB05)."""
+        ...
+
+    async def release_bytes(self, user: UserId, sha256: str, document: DocumentId) -> None:
+        """Take the claim back, if it is this document's."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove all that is known of any document of a user, markers too."""
+        ...
+
+
+class Spans(Protocol):
+    """What happened in the runs of documents; kept for a while only."""
+
+    async def save(self, user: UserId, document: DocumentId, spans: Sequence[Span]) -> None:
+        """Write spans; one that is there already is replaced (row OB03). Raises ``StoreError``."""
+        ...
+
+    async def of_document(self, user: UserId, document: DocumentId) -> Sequence[Span]:
+        """Read all that have not expired, by the time they began. Raises ``StoreError``."""
+        ...
+
+    async def remove(self, user: UserId, document: DocumentId) -> None:
+        """Remove all of a document. Raises ``StoreError``."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove all of a user. Raises ``StoreError``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadTicket:
+    """Leave to upload one object.
+
+    Parameters
+    ----------
+    url : str
+        Where to send it with ``PUT``.
+    headers : mapping
+        What has to be sent along, as it is: size and type are part of what is signed.
+    expires_at : datetime
+        Until when.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    expires_at: datetime
+
+
+class ObjectStore(Protocol):
+    """The objects that users uploaded."""
+
+    async def read(self, key: str, version: str | None, *, max_bytes: int) -> bytes:
+        """Read an object.
+
+        Raises
+        ------
+        ObjectGoneError
+            When it, or this version of it, is not there.
+        DocumentTooLargeError
+            When it has more bytes; no more than these were read.
+        StoreError
+            When the store cannot answer.
+        """
+        ...
+
+    async def exists(self, key: str, version: str | None) -> bool:
+        """Say whether an object is there. Raises ``StoreError``."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Delete an object, if it is there. Raises ``StoreError``."""
+        ...
+
+    async def purge(self, prefix: str) -> None:
+        """Delete every version of every object whose key starts with a prefix. Raises ``StoreError``."""
+        ...
+
+
+class UploadOffers(Protocol):
+    """Gives leave to upload."""
+
+    async def offer(self, key: str, *, size: int, media_type: str, now: datetime) -> UploadTicket:
+        """Let one object of exactly this size and type be uploaded. Raises ``StoreError``."""
+        ...
+
+
+class IngestionQueue(Protocol):
+    """Where work on documents waits."""
+
+    async def take_on(self, step: IngestionStep, *, after_seconds: int = 0) -> None:
+        """Queue the next step of a run. Raises ``StoreError``."""
+        ...
+
+    async def remove(self, removal: DocumentRemoval) -> None:
+        """Queue the removal of what a document has. Raises ``StoreError``."""
         ...
 
 

@@ -1,0 +1,65 @@
+"""Spans: what happened in a run, step by step, for the one whose run it was. Facts and counts, never texts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class SpanKind(StrEnum):
+    """What a span is of."""
+
+    RUN = "run"
+    """One invocation; the root of the others (row KB07)."""
+    NODE = "node"
+    PAGE = "page"
+    CHUNKS = "chunks"
+    """One batch of chunks."""
+
+
+class SpanStatus(StrEnum):
+    """How it went."""
+
+    RUNNING = "running"
+    OK = "ok"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One step (row OB01).
+
+    Parameters
+    ----------
+    id : str
+        Unique within its run; a span that is written again takes its own place.
+    run : str
+        The run that it is part of.
+    name : str
+        What was done: a node's name, for example.
+    kind : SpanKind
+        What it is of.
+    status : SpanStatus
+        How it went.
+    started_at : datetime
+        When it began.
+    ended_at : datetime or None
+        When it ended.
+    parent : str or None
+        The span that it happened in.
+    error : str
+        The code of what went wrong.
+    facts : mapping
+        Counts, numbers, states.
+    """
+
+    id: str
+    run: str
+    name: str
+    kind: SpanKind
+    status: SpanStatus
+    started_at: datetime
+    ended_at: datetime | None = None
+    parent: str | None = None
+    error: str = ""
+    facts: Mapping[str, str | int | float] = field(default_factory=dict[str, "str | int | float"])

@@ -1,0 +1,102 @@
+"""What documents are made of, kept in memory: pages, chunks, and what happened to them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from shared.adapters.dynamodb.spans import KEEP
+from shared.domain.ids import DocumentId, UserId
+from shared.domain.kb.chunks import Chunk, parse_chunk_id
+from shared.domain.kb.pages import Page
+from shared.domain.spans import Span
+from tests.fakes.clock import FixedClock
+from tests.fakes.faults import Faults
+
+
+class InMemoryChunks(Faults):
+    """Implements ``ChunkStore``; ``kept`` holds every user's chunks by their ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[UserId, dict[str, Chunk]] = {}
+
+    async def save(self, user: UserId, chunks: Sequence[Chunk]) -> None:
+        self._called("save")
+        self.kept.setdefault(user, {}).update({chunk.id: chunk for chunk in chunks})
+
+    async def of_document(self, user: UserId, document: DocumentId, version: int, *, limit: int) -> Sequence[Chunk]:
+        self._called("of_document")
+        of_version = [
+            chunk
+            for chunk in self.kept.get(user, {}).values()
+            if (chunk.place.document_id, chunk.place.version) == (document, version)
+        ]
+        return sorted(of_version, key=lambda chunk: chunk.place.number)[:limit]
+
+    async def ids(self, user: UserId, document: DocumentId) -> Sequence[str]:
+        self._called("ids")
+        return [each for each in self.kept.get(user, {}) if parse_chunk_id(each).document_id == document]
+
+    async def remove(self, user: UserId, chunk_ids: Iterable[str]) -> None:
+        self._called("remove")
+        for each in chunk_ids:
+            self.kept.get(user, {}).pop(each, None)
+
+    async def purge(self, user: UserId) -> None:
+        self._called("purge")
+        self.kept.pop(user, None)
+
+
+class InMemoryPages(Faults):
+    """Implements ``PageStore``; ``kept`` holds pages by user, document, reading and number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[UserId, DocumentId, int, int], Page] = {}
+
+    async def save(self, user: UserId, document: DocumentId, reading: int, pages: Sequence[Page]) -> None:
+        self._called("save")
+        self.kept |= {(user, document, reading, page.number): page for page in pages}
+
+    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
+        self._called("of_reading")
+        return [self.kept[key] for key in sorted(key for key in self.kept if key[:3] == (user, document, reading))]
+
+    async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
+        self._called("remove")
+        for key in [key for key in self.kept if key[:2] == (user, document) and (before is None or key[2] < before)]:
+            del self.kept[key]
+
+    async def purge(self, user: UserId) -> None:
+        self._called("purge")
+        self.kept = {key: page for key, page in self.kept.items() if key[0] != user}
+
+
+class InMemorySpans(Faults):
+    """Implements ``Spans``; ``kept`` holds spans by user, document, run and id."""
+
+    def __init__(self, clock: FixedClock | None = None, keep: timedelta = KEEP) -> None:
+        super().__init__()
+        self._clock = clock or FixedClock()
+        self._keep = keep
+        self.kept: dict[tuple[UserId, DocumentId, str, str], Span] = {}
+
+    async def save(self, user: UserId, document: DocumentId, spans: Sequence[Span]) -> None:
+        self._called("save")
+        self.kept |= {(user, document, span.run, span.id): span for span in spans}
+
+    async def of_document(self, user: UserId, document: DocumentId) -> Sequence[Span]:
+        self._called("of_document")
+        living = [
+            span
+            for key, span in self.kept.items()
+            if key[:2] == (user, document) and span.started_at + self._keep > self._clock.now()
+        ]
+        return sorted(living, key=lambda span: span.started_at)
+
+    async def remove(self, user: UserId, document: DocumentId) -> None:
+        self._called("remove")
+        self.kept = {key: span for key, span in self.kept.items() if key[:2] != (user, document)}
+
+    async def purge(self, user: UserId) -> None:
+        self._called("purge")
+        self.kept = {key: span for key, span in self.kept.items() if key[0] != user}
