@@ -58,18 +58,23 @@ class FunctionPool:
         return invocation
 
     async def _serve(self, invocation: Invocation) -> None:
-        async with self._slots:
-            try:
-                environment = self._warm_one() or await self._started()
-            except StartError as error:
-                _log.error("%s", error)
-                invocation.fail("Runtime.InitError")
-                return
-            await environment.run(invocation)
-            if environment.alive:
-                self._idle.append(environment)
-            else:
-                await self._drop(environment)
+        try:
+            async with self._slots:
+                await self._run(invocation)
+        except StartError as error:
+            _log.error("%s", error)
+            invocation.fail("Runtime.InitError")
+        finally:
+            # Whatever went wrong, nobody waits for ever; changes nothing when the invocation has ended.
+            invocation.fail("Sandbox.Failure")
+
+    async def _run(self, invocation: Invocation) -> None:
+        environment = self._warm_one() or await self._started()
+        await environment.run(invocation)
+        if environment.alive:
+            self._idle.append(environment)
+        else:
+            await self._drop(environment)
 
     def _warm_one(self) -> ExecutionEnvironment | None:
         while self._idle:
