@@ -183,7 +183,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         timing=RunTiming(watch_every=timedelta(minutes=5), renew_every=timedelta(minutes=5), hold=timedelta(hours=1)),
     )
     chat = Chat(
-        threads=ManageThreads(threads, SqsPurgeQueue(clients["sqs"], queue), clock),
+        threads=ManageThreads(threads, SqsPurgeQueue(clients["sqs"], queue), clock, metrics),
         runner=runner,
         clock=clock,
         heartbeat_seconds=60,

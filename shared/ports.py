@@ -152,7 +152,7 @@ class Threads(Protocol):
     async def update_metadata(
         self, user: UserId, thread: ThreadId, metadata: Mapping[str, Any], *, now: datetime
     ) -> ThreadRow:
-        """Merge ``metadata`` into the row's, key by key. Raises ``ThreadNotFoundError``."""
+        """Merge ``metadata`` into the row's, key by key (see ``merged_metadata``). Raises ``ThreadNotFoundError``."""
         ...
 
     async def rename(self, user: UserId, thread: ThreadId, title: str, *, only_default: bool = False) -> bool:

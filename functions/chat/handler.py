@@ -86,7 +86,7 @@ runner = GraphRunner(
     ),
 )
 chat = Chat(
-    threads=ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock),
+    threads=ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics),
     runner=runner,
     clock=clock,
     heartbeat_seconds=settings.heartbeat_seconds,

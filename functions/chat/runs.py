@@ -22,10 +22,10 @@ from shared.adapters.runtime.proxy_event import CONTEXT_SCOPE_KEY
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.profile import AccountOverlay
+from shared.domain.threads import checked_metadata
 from shared.graphs.runs.request import Durability, Goto, MultitaskStrategy, ResumeCommand, RunRequest
 from shared.graphs.runs.run import Run
 from shared.graphs.runs.stream import Ended, Failed, RunOutput
-from shared.services.manage_threads import checked_metadata
 
 # LangGraph calls its stream of tokens "messages", its server "messages-tuple".
 _MODES: Final = {"messages-tuple": "messages"}

@@ -31,5 +31,5 @@ memory = ManageMemory(
     clock=clock,
     metrics=metrics,
 )
-app = app_of(memory, ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock))
+app = app_of(memory, ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics))
 handler = observed(Mangum(app, lifespan="off"), metrics)

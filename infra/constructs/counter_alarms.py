@@ -42,6 +42,9 @@ WATCHED: Final = (
     WatchedCounter("chat", counters.TURN_EVENT_FAILED, 1, "A turn ended unannounced; the bus may be out of reach."),
     WatchedCounter("summarize", counters.SUMMARY_EXHAUSTED, 1, "A window was given up after all its attempts."),
     WatchedCounter("summarize", counters.CORRUPT_SUMMARIES, 1, "A stored summary cannot be read."),
+    WatchedCounter("chat", counters.PURGE_NOT_QUEUED, 1, "A deleted thread waits for a purge that nobody asked for."),
+    WatchedCounter("memory_api", counters.PURGE_NOT_QUEUED, 1, "A deleted thread waits for a purge nobody asked for."),
+    WatchedCounter("purge", counters.PURGE_REFUSED, 1, "A purge was asked for of a thread that nobody deleted."),
     WatchedCounter("memory_api", counters.MEMORY_DEGRADED, 5, "Memory pages were shown with a part missing."),
 )
 
@@ -61,7 +64,7 @@ def watch_counters(scope: Construct, alarms: Alarms, settings: Mapping[str, Func
     for watched in WATCHED:
         alarms.add(
             scope,
-            watched.counter,
+            f"{watched.counter}In{watched.function.title().replace('_', '')}",
             metric=cloudwatch.Metric(
                 namespace=settings[watched.function].metrics_namespace,
                 metric_name=watched.counter,

@@ -17,9 +17,11 @@ class DeadLetters(sqs.Queue):
         As CDK takes them.
     alarms : Alarms
         Where the alarm goes.
+    holds : str
+        What is in it, for the person who gets the alarm.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, alarms: Alarms) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, alarms: Alarms, holds: str) -> None:
         super().__init__(
             scope,
             construct_id,
@@ -34,5 +36,5 @@ class DeadLetters(sqs.Queue):
             metric=self.metric_approximate_number_of_messages_visible(
                 period=Duration.minutes(1), statistic=cloudwatch.Stats.MAXIMUM
             ),
-            reason="Something could not be handled and waits for a person.",
+            reason=f"{holds} wait for a person, for 14 days at most.",
         )

@@ -81,7 +81,11 @@ class PythonFunction(Construct):
         )
         # Not the managed policy: that one may write to every log group of the account.
         self.allow("logs:CreateLogStream", "logs:PutLogEvents", on=[log_group.log_group_arn])
-        self.dead_letters = DeadLetters(self, "DeadLetters", alarms=alarms) if asynchronous else None
+        self.dead_letters = (
+            DeadLetters(self, "DeadLetters", alarms=alarms, holds=f"Events that functions/{name} could not handle")
+            if asynchronous
+            else None
+        )
         self.function = lambda_.Function(
             self,
             "Function",

@@ -31,7 +31,9 @@ class TurnEvents(Construct):
         self.bus = events.EventBus(
             self, "Bus", event_bus_name=f"everthread-{stage.name}-turns", description="Turns that ended"
         )
-        self._undelivered = DeadLetters(self, "Undelivered", alarms=alarms)
+        self._undelivered = DeadLetters(
+            self, "Undelivered", alarms=alarms, holds="Turn ends that EventBridge could not hand to Lambda"
+        )
 
     def wake(self, function: PythonFunction) -> None:
         """Hand every ended turn to ``function``, at least once.

@@ -29,6 +29,8 @@ class WorkQueue(Construct):
         How often a message is delivered before it is a dead letter.
     alarms : Alarms
         Where the alarm on dead letters goes.
+    carries : str
+        What its messages are, for the person who gets that alarm.
     """
 
     def __init__(
@@ -39,9 +41,12 @@ class WorkQueue(Construct):
         timeout: Duration,
         tries: int,
         alarms: Alarms,
+        carries: str,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.dead_letters = DeadLetters(self, "DeadLetters", alarms=alarms)
+        self.dead_letters = DeadLetters(
+            self, "DeadLetters", alarms=alarms, holds=f"{carries} that failed {tries} times"
+        )
         self.queue = sqs.Queue(
             self,
             "Queue",

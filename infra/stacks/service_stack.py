@@ -101,8 +101,12 @@ class ServiceStack(Stack):
         self._bundle_of = bundle_of
         self._alarms = Alarms(self, "Alarms", email=stage.alarm_email)
         self.turn_events = TurnEvents(self, "TurnEvents", stage=stage, alarms=self._alarms)
-        self.purges = WorkQueue(self, "Purges", timeout=_PURGE_TIMEOUT, tries=10, alarms=self._alarms)
-        self.object_events = WorkQueue(self, "ObjectEvents", timeout=_KB_INGEST_TIMEOUT, tries=5, alarms=self._alarms)
+        self.purges = WorkQueue(
+            self, "Purges", timeout=_PURGE_TIMEOUT, tries=10, alarms=self._alarms, carries="Purges of deleted threads"
+        )
+        self.object_events = WorkQueue(
+            self, "ObjectEvents", timeout=_KB_INGEST_TIMEOUT, tries=5, alarms=self._alarms, carries="Changes of uploads"
+        )
 
         self.chat = self._chat()
         self.summarize = self._summarize()

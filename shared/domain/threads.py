@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
+from shared.domain.errors import InvalidInputError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import RunRow
 
 DEFAULT_TITLE: Final = "New thread"
@@ -20,6 +22,9 @@ MODEL_TITLE_MAX_CHARS: Final = 30
 
 PREVIEW_MAX_CHARS: Final = 280
 """How much of the first human message the row keeps for lists."""
+
+METADATA_MAX_BYTES: Final = 16 * 1024
+"""UTF-8 bytes of compact JSON that a client may keep with a thread, or with one run."""
 
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 
@@ -161,6 +166,31 @@ class ThreadQuery:
             return row.status_at(now) if self.sort_by == "status" else getattr(row, self.sort_by), row.thread_id
 
         return sorted(rows, key=rank, reverse=self.descending)
+
+
+def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Give metadata that may be kept.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is too large, or no JSON.
+    """
+    size = len(compact_json(dict(metadata)).encode())
+    if size > METADATA_MAX_BYTES:
+        raise InvalidInputError(f"The metadata takes {size} bytes; it may take {METADATA_MAX_BYTES}.")
+    return dict(metadata)
+
+
+def merged_metadata(kept: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change metadata key by key. Many small changes may not add up to more than one: a run reads its row each second.
+
+    Raises
+    ------
+    InvalidInputError
+        As :func:`checked_metadata`.
+    """
+    return checked_metadata({**kept, **changes})
 
 
 def _same_json(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value

@@ -1,17 +1,25 @@
 """What a user does with threads as a whole: make, find, list, name, delete."""
 
-import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from shared.domain.errors import InvalidInputError, ThreadExistsError, ThreadNotFoundError
+from shared.domain import counters
+from shared.domain.errors import InvalidInputError, StoreError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
-from shared.domain.threads import DEFAULT_POLICY, DEFAULT_TITLE, TITLE_MAX_CHARS, HistoryPolicy, ThreadQuery, ThreadRow
-from shared.ports import Clock, PurgeQueue, Threads
+from shared.domain.threads import (
+    DEFAULT_POLICY,
+    DEFAULT_TITLE,
+    TITLE_MAX_CHARS,
+    HistoryPolicy,
+    ThreadQuery,
+    ThreadRow,
+    checked_metadata,
+)
+from shared.ports import Clock, Metrics, PurgeQueue, Threads
 
-METADATA_MAX_BYTES: Final = 16 * 1024
-"""UTF-8 bytes of JSON that a client may keep with a thread in one write."""
+_log = logging.getLogger(__name__)
 
 
 class ManageThreads:
@@ -25,12 +33,15 @@ class ManageThreads:
         Where the rest of a deletion is queued.
     clock : Clock
         Dates new rows.
+    metrics : Metrics
+        See ``shared.domain.counters``.
     """
 
-    def __init__(self, threads: Threads, purge_queue: PurgeQueue, clock: Clock) -> None:
+    def __init__(self, threads: Threads, purge_queue: PurgeQueue, clock: Clock, metrics: Metrics) -> None:
         self._threads = threads
         self._purge_queue = purge_queue
         self._clock = clock
+        self._metrics = metrics
 
     async def create(
         self,
@@ -127,7 +138,7 @@ class ManageThreads:
         if policy is not None and policy != (await self._threads.get(user, thread)).policy:
             raise InvalidInputError("A thread keeps the history policy that it was made with.")
         name = None if title is None else checked_title(title)
-        row = await self._threads.update_metadata(user, thread, checked_metadata(metadata or {}), now=self._clock.now())
+        row = await self._threads.update_metadata(user, thread, metadata or {}, now=self._clock.now())
         if name is None:
             return row
         if not await self._threads.rename(user, thread, name):
@@ -147,7 +158,13 @@ class ManageThreads:
             When the removal could not be queued. The thread stays invisible; the call is to be made again.
         """
         await self._threads.mark_deleting(user, thread, now=self._clock.now())
-        await self._purge_queue.purge_thread(user, thread)
+        try:
+            await self._purge_queue.purge_thread(user, thread)
+        except StoreError as error:
+            # Nobody may ask again, and what was deleted must not stay.
+            self._metrics.count(counters.PURGE_NOT_QUEUED)
+            _log.error("purge not queued", extra={"thread_id": thread, "code": error.code})  # noqa: TRY400, RUF100
+            raise
 
 
 def checked_title(title: str) -> str:
@@ -162,17 +179,3 @@ def checked_title(title: str) -> str:
     if not 1 <= len(title) <= TITLE_MAX_CHARS:
         raise InvalidInputError(f"A title has 1 to {TITLE_MAX_CHARS} characters.")
     return title
-
-
-def checked_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give metadata that may be kept with a thread.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is too large.
-    """
-    size = len(json.dumps(metadata, ensure_ascii=False).encode())
-    if size > METADATA_MAX_BYTES:
-        raise InvalidInputError(f"The metadata takes {size} bytes; it may take {METADATA_MAX_BYTES}.")
-    return metadata

@@ -18,7 +18,7 @@ from shared.domain.errors import (
 )
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import RunRow
-from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow
+from shared.domain.threads import DEFAULT_TITLE, METADATA_MAX_BYTES, Lease, LeaseSignal, ThreadQuery, ThreadRow
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
 from tests.fakes.threads import InMemoryThreads
 
@@ -163,6 +163,17 @@ async def test_metadata_is_merged_key_by_key(one):
     assert row.metadata == {"a": 1, "b": {"d": 3}, "e": None}
     assert row == await one.get(ANNA, ONE)
     assert row.updated_at == NOW + HOLD
+
+
+async def test_metadata_does_not_grow_over_its_limit_in_small_steps(one):
+    step = "x" * (METADATA_MAX_BYTES // 4)
+    for key in ("a", "b", "c"):
+        await one.update_metadata(ANNA, ONE, {key: step}, now=NOW)
+    with pytest.raises(InvalidInputError):
+        await one.update_metadata(ANNA, ONE, {"d": step}, now=NOW)
+
+    assert set((await one.get(ANNA, ONE)).metadata) == {"a", "b", "c"}
+    await one.update_metadata(ANNA, ONE, {"a": "", "d": step}, now=NOW)
 
 
 async def test_metadata_merged_at_the_same_time_is_all_kept(one):

@@ -36,7 +36,7 @@ class ChatApi:
         self.queue = RecordingPurgeQueue()
         self.app: FastAPI = app_of(
             Chat(
-                threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock),
+                threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics),
                 runner=self.runs.runner,
                 clock=self.runs.clock,
                 heartbeat_seconds=self.heartbeat_seconds,

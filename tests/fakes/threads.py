@@ -17,7 +17,15 @@ from shared.domain.errors import (
 )
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import RunRow
-from shared.domain.threads import DEFAULT_TITLE, Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
+from shared.domain.threads import (
+    DEFAULT_TITLE,
+    Lease,
+    LeaseSignal,
+    ThreadQuery,
+    ThreadRow,
+    ThreadStatus,
+    merged_metadata,
+)
 from tests.fakes.faults import Faults
 
 
@@ -69,7 +77,7 @@ class InMemoryThreads(Faults):
     ) -> ThreadRow:
         self._called("update_metadata")
         row = self._living(user, thread)
-        return self._put(replace(row, metadata={**row.metadata, **metadata}, updated_at=now))
+        return self._put(replace(row, metadata=merged_metadata(row.metadata, metadata), updated_at=now))
 
     async def rename(self, user: UserId, thread: ThreadId, title: str, *, only_default: bool = False) -> bool:
         self._called("rename")

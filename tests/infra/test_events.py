@@ -81,6 +81,12 @@ def test_every_place_where_failures_end_has_an_alarm(prod: Synthesised) -> None:
         if alarm["Namespace"] == "AWS/SQS"
     }
     assert len(ends) == 4
+    told = {
+        alarm["AlarmDescription"]
+        for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm")
+        if alarm["Namespace"] == "AWS/SQS"
+    }
+    assert len(told) == 4, "each says what waits there"
     assert {f"<{name.rstrip('0123456789ABCDEF')}.QueueName>" for name in ends} == watched
 
 

@@ -102,6 +102,9 @@ def test_what_functions_count_as_wrong_raises_an_alarm(prod: Synthesised) -> Non
         (namespace, "service", "chat", counters.RECALL_DEGRADED),
         (namespace, "service", "chat", counters.TURN_EVENT_FAILED),
         (namespace, "service", "summarize", counters.SUMMARY_EXHAUSTED),
+        (namespace, "service", "chat", counters.PURGE_NOT_QUEUED),
+        (namespace, "service", "memory_api", counters.PURGE_NOT_QUEUED),
+        (namespace, "service", "purge", counters.PURGE_REFUSED),
     } <= watched
     assert {alarm["Statistic"] for alarm in own} == {"Sum"}
 

@@ -57,6 +57,7 @@ from shared.domain.threads import (
     ThreadQuery,
     ThreadRow,
     ThreadStatus,
+    merged_metadata,
 )
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ class DynamoThreads:
 
         Raises
         ------
-        ItemTooLargeError
-            When the row cannot hold it.
+        InvalidInputError
+            When it would be more than a thread may keep.
         """
         key = thread_key(user, thread)
         item = _living(await self._rows.get(key), thread)
@@ -140,7 +141,7 @@ class DynamoThreads:
                 sets=(f"#{METADATA} = :merged", f"#{UPDATED_AT} = :now"),
                 condition=f"{ALIVE} AND #{METADATA} = :read",
                 values={
-                    "merged": compact_json({**item.json_object(METADATA), **metadata}),
+                    "merged": compact_json(merged_metadata(item.json_object(METADATA), metadata)),
                     "read": item.text(METADATA),
                     "now": now,
                 },

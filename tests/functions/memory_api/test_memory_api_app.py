@@ -82,7 +82,7 @@ class World:
         memory = ManageMemory(
             profiles=self.profiles, summaries=self.summaries, threads=self.threads, clock=clock, metrics=metrics
         )
-        app = app_of(memory, ManageThreads(self.threads, self.purges, clock))
+        app = app_of(memory, ManageThreads(self.threads, self.purges, clock, metrics))
         return Mangum(app, lifespan="off")
 
     def remember(self, **doc):

@@ -56,7 +56,7 @@ class World:
             metrics=self.metrics,
         )
         self.purges = RecordingPurgeQueue()
-        self.manage_threads = ManageThreads(self.threads, self.purges, self.clock)
+        self.manage_threads = ManageThreads(self.threads, self.purges, self.clock, self.metrics)
         self.remember = Remember(self.profiles, self.clock, 8192)
 
     async def create(self, thread=THREAD, user=USER):

@@ -2,11 +2,13 @@ import uuid
 
 import pytest
 
+from shared.domain.counters import PURGE_NOT_QUEUED
 from shared.domain.errors import InvalidInputError, StoreError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.threads import DEFAULT_TITLE, ThreadQuery
 from shared.services.manage_threads import ManageThreads
 from tests.fakes.clock import FixedClock
+from tests.fakes.metrics import CountingMetrics
 from tests.fakes.purge_queue import RecordingPurgeQueue
 from tests.fakes.threads import InMemoryThreads
 
@@ -24,8 +26,13 @@ def queue():
 
 
 @pytest.fixture
-def threads(rows, queue):
-    return ManageThreads(rows, queue, FixedClock())
+def metrics():
+    return CountingMetrics()
+
+
+@pytest.fixture
+def threads(rows, queue, metrics):
+    return ManageThreads(rows, queue, FixedClock(), metrics)
 
 
 def new_id():
@@ -61,7 +68,7 @@ async def test_a_deleted_thread_does_not_come_back(threads):
             await threads.create(ADA, thread, if_exists=if_exists)
 
 
-async def test_a_deletion_hides_the_thread_before_it_is_queued(threads, queue):
+async def test_a_deletion_hides_the_thread_before_it_is_queued(threads, queue, metrics):
     queue.failures = 1
     thread = new_id()
     await threads.create(ADA, thread)
@@ -70,6 +77,7 @@ async def test_a_deletion_hides_the_thread_before_it_is_queued(threads, queue):
     with pytest.raises(ThreadNotFoundError):
         await threads.get(ADA, thread)
     assert queue.queued == []
+    assert metrics.counts == {PURGE_NOT_QUEUED: 1}, "somebody hears of it even if nobody asks again"
 
     await threads.delete(ADA, thread)
     await threads.delete(ADA, thread)
