@@ -10,7 +10,7 @@ from shared.domain.errors import CorruptItemError, StoreError, VersionConflictEr
 from shared.domain.ids import MessageId, ThreadId, UserId
 from shared.domain.profile import Origin, ProfileChange, StoredProfile
 from tests.fakes.clock import FixedClock
-from tests.fakes.dynamodb import mocked_dynamodb, no_pause, tapped
+from tests.fakes.dynamodb import no_pause
 
 ANNA = UserId("anna!")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,18 +24,6 @@ def change(at=AT, actor="model"):
         actor=actor,
         origin=Origin(at=at, thread_id=THREAD, human_message_id=MessageId("h1"), tool_call_id="call-1"),
     )
-
-
-@pytest.fixture
-def client():
-    with mocked_dynamodb() as client:
-        yield client
-
-
-@pytest.fixture
-def wire(client):
-    with tapped(client) as wire:
-        yield wire
 
 
 @pytest.fixture

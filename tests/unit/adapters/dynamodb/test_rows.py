@@ -8,7 +8,7 @@ from shared.adapters.dynamodb.rows import ConditionFailedError, Rows, Transactio
 from shared.adapters.dynamodb.writes import ABSENT, EXISTS, Check, Put, Update
 from shared.domain.errors import CorruptItemError, InvalidIdError, ItemTooLargeError, StoreError
 from tests.fakes.clock import FixedClock
-from tests.fakes.dynamodb import mocked_dynamodb, tapped
+from tests.fakes.dynamodb import tapped
 
 NOW = FixedClock().now()
 EPOCH = int(NOW.timestamp())
@@ -21,12 +21,6 @@ class Pauses:
 
     async def __call__(self, tries):
         self.tries.append(tries)
-
-
-@pytest.fixture
-def client():
-    with mocked_dynamodb() as client:
-        yield client
 
 
 @pytest.fixture

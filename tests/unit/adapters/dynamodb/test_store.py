@@ -33,25 +33,13 @@ from shared.domain.profile import Origin, ProfileChange, StoredProfile
 from shared.domain.summary import QuestionAnswer, SummaryEntry, SummaryOutput
 from shared.domain.threads import ThreadRow
 from tests.fakes.clock import FixedClock
-from tests.fakes.dynamodb import mocked_dynamodb, no_pause, tapped
+from tests.fakes.dynamodb import no_pause
 
 ANNA = UserId("anna")
 NS = ("anna", "notes")
 NOW = FixedClock().now()
 MINUTE = timedelta(minutes=1)
 CHANGE = ProfileChange(patches=(), actor="model", origin=Origin(at=NOW))
-
-
-@pytest.fixture
-def client():
-    with mocked_dynamodb() as client:
-        yield client
-
-
-@pytest.fixture
-def wire(client):
-    with tapped(client) as wire:
-        yield wire
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from shared.domain.ids import MessageId, ThreadId, UserId
 from shared.domain.summary import QuestionAnswer, SummaryEntry, SummaryOutput
 from shared.domain.threads import ThreadRow
 from tests.fakes.clock import FixedClock
-from tests.fakes.dynamodb import mocked_dynamodb, no_pause, tapped
+from tests.fakes.dynamodb import no_pause, tapped
 
 ANNA = UserId("anna")
 THREAD = ThreadId("6f0e2a3c-0000-4000-8000-000000000001")
@@ -46,12 +46,6 @@ def entry_of(sequence=1, answer="Grüner"):
         token_count_after=17,
         created_at=NOW,
     )
-
-
-@pytest.fixture
-def client():
-    with mocked_dynamodb() as client:
-        yield client
 
 
 @pytest.fixture

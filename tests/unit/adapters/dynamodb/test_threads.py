@@ -20,7 +20,7 @@ from shared.domain.errors import (
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import RunRow
 from shared.domain.threads import Lease, ThreadQuery, ThreadRow
-from tests.fakes.dynamodb import mocked_dynamodb, no_pause, tapped
+from tests.fakes.dynamodb import no_pause
 
 ANNA = UserId("anna")
 RUN, RIVAL = (RunId(str(UUID(int=number, version=4))) for number in (101, 102))
@@ -39,18 +39,6 @@ KEY = {"pk": {"S": "anna"}, "sk": {"S": f"!thread!{ONE}"}}
 
 def row_of(thread=ONE, *, at=NOW, **fields):
     return ThreadRow(user_id=ANNA, thread_id=thread, created_at=at, updated_at=at, last_message_at=at, **fields)
-
-
-@pytest.fixture
-def client():
-    with mocked_dynamodb() as client:
-        yield client
-
-
-@pytest.fixture
-def wire(client):
-    with tapped(client) as wire:
-        yield wire
 
 
 @pytest.fixture
