@@ -28,7 +28,7 @@ STEPS = st.lists(
         }
     ),
     min_size=1,
-    max_size=40,
+    max_size=32,
 )
 
 
@@ -55,7 +55,7 @@ def edited(messages: list[Any], step: dict[str, Any], number: int) -> list[Any]:
             return [*messages, message]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=STEPS)
 def test_a_history_of_edits_reads_as_from_the_in_memory_saver(steps):
     # A table for each example: the mock reads all of it for every query.
@@ -63,7 +63,7 @@ def test_a_history_of_edits_reads_as_from_the_in_memory_saver(steps):
         check(client, steps)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(steps=STEPS)
 def test_it_does_so_with_chunks_and_bases_at_every_turn(steps):
     with mocked_dynamodb() as client, pytest.MonkeyPatch.context() as patched:

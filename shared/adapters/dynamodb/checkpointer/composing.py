@@ -154,10 +154,11 @@ def compose(
     carried = _carried_lists(parent, present, contents)
 
     long = parent is not None and (parent.depth + 1 >= _LONGEST_LINE or parent.weight >= _HEAVIEST_LINE)
-    loose = sum(each.loose_bytes for each in contents.lists.values())
     chunks: dict[ChunkId, ChunkRecord] = {}
     offer: dict[str, Layout] = {}
-    if long and parent is not None and not parent.offered and loose > _LOOSE_IN_BASE:
+    if long and parent is not None and not parent.offered:
+        # The base comes after the chunks, not with them: what it refers to must be there before it, and this way
+        # neither waits for the other.
         chunks, offer = _offer(draft.checkpoint, contents.lists)
     if parent is None or (long and not offer):
         record = _base(draft, present, contents, carried, parent_values, serde)
@@ -263,6 +264,8 @@ def _carried_lists(parent: Footprint | None, present: frozenset[str], contents: 
 def _offer(checkpoint: str, lists: Mapping[str, _List]) -> tuple[dict[ChunkId, ChunkRecord], dict[str, Layout]]:
     chunks: dict[ChunkId, ChunkRecord] = {}
     offer: dict[str, Layout] = {}
+    if sum(each.loose_bytes for each in lists.values()) <= _LOOSE_IN_BASE:
+        return chunks, offer
     for name, each in lists.items():
         sizes = [len(content) for _, content in each.elements]
         plans, layout = plan_chunks(each.layout, sizes, checkpoint, len(chunks), _CHUNK_BYTES)

@@ -6,6 +6,7 @@ from shared.adapters.dynamodb.checkpointer.guard import Guard, GuardState
 from shared.adapters.dynamodb.checkpointer.keys import ROOT, Place, entry_name, everything
 from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, item, key_of, run_of
 from shared.adapters.dynamodb.items import wire_key
+from shared.adapters.dynamodb.schema import TTL
 
 
 def copy_thread(table: CheckpointTable, source: Place, target: Place) -> None:
@@ -43,5 +44,6 @@ def _copies(stored: Item, source: Place, target: Place, state: GuardState) -> It
         # Not accepted when the copy was begun.
         return
     if name is not None and RUN in stored:
-        yield item(target.run_entry(run_of(stored[RUN]), name.namespace, name.checkpoint), {})
+        expiry = {TTL: stored[TTL]} if TTL in stored else {}
+        yield item(target.run_entry(run_of(stored[RUN]), name.namespace, name.checkpoint), expiry)
     yield stored | wire_key(source.moved(key, target))

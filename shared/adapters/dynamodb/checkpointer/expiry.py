@@ -10,9 +10,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from shared.adapters.dynamodb.checkpointer.footprint import Footprint
-from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries_of, namespace_blobs
+from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries_of, entry_name, namespace_blobs
 from shared.adapters.dynamodb.checkpointer.layout import Slice
-from shared.adapters.dynamodb.checkpointer.table import CheckpointTable, ConditionFailedError, beside, key_of
+from shared.adapters.dynamodb.checkpointer.table import (
+    RUN,
+    CheckpointTable,
+    ConditionFailedError,
+    beside,
+    key_of,
+    run_of,
+)
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
 
@@ -60,7 +67,11 @@ class Expiry:
         spans.append(namespace_blobs(namespace))
         for span in spans:
             for page in self._table.pages(place.partition, span, keys_only=True):
-                yield from map(key_of, page)
+                for each in page:
+                    yield key_of(each)
+                    name = entry_name(key_of(each)[1])
+                    if name is not None and RUN in each:
+                        yield place.run_entry(run_of(each[RUN]), name.namespace, name.checkpoint)
 
     def _renew(self, key: Key, until: int) -> None:
         try:

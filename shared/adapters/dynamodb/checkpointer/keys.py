@@ -103,7 +103,8 @@ class Place:
 
     def run_entry(self, run: str, namespace: str, checkpoint: str) -> Key:
         """Give the key under which a run's checkpoint is found without knowing its thread."""
-        return run_partition(self.owner, run), encode_key((self.thread, namespace), checkpoint)
+        key = encode_key((self.thread, namespace), checkpoint)
+        return run_partition(self.owner, run), _bounded(key, SORT_KEY_MAX_BYTES)
 
     def moved(self, key: Key, target: "Place") -> Key:
         """Give the key that an item of this thread has in another one."""

@@ -161,6 +161,8 @@ class Reader:
             Only checkpoints with a lower id.
         """
         state = self._guard.state(place)
+        if state.hidden:
+            return iter(())
         span = all_entries() if namespace is None else entries(namespace)
         if before is not None and namespace is not None:
             span = Span(span.first, entries_of(namespace, before).first)
@@ -227,7 +229,8 @@ class Reader:
         state = GuardState()
 
         def accept(checkpoint: str) -> bool:
-            return _accepted(state, namespace, checkpoint)
+            # Nothing of a hidden thread is accepted, so that its first checkpoint is as good as any.
+            return state.hidden or _accepted(state, namespace, checkpoint)
 
         def see_guard(item: Item) -> None:
             nonlocal state

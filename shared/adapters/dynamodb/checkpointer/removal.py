@@ -101,10 +101,12 @@ class Removal:
         if self._guard.state(place).hidden:
             return
         stored = list(self._entries(place, all_entries()))
+        kept: list[Loaded] = []
         for namespace in sorted({name.namespace for name, _ in stored}):
             newest = self._reader.newest(place, namespace)
             if newest is None:
                 continue
+            kept.append(newest)
             # What stands above the newest was not accepted yet, and may be soon.
             older = [
                 (name, each)
@@ -114,7 +116,7 @@ class Removal:
             if older:
                 self._rewrite(place, newest)
                 self._delete(place, older)
-            self._collect_garbage(place, newest)
+        self._collect_garbage(place, kept)
 
     def _remove(self, place: Place, namespace: str, doomed: set[str]) -> None:
         later = Span(entries_of(namespace, min(doomed)).first, entries(namespace).last)
@@ -166,31 +168,37 @@ class Removal:
             self._cache.bodies.forget((self._table.name, key))
             self._cache.footprints.forget((self._table.name, key))
 
-    def _collect_garbage(self, place: Place, kept: Loaded) -> None:
-        """Remove the chunks and blobs of a namespace that its one checkpoint does not need."""
-        needed_chunks = set(self._chunks_of(place, kept))
-        needed_blobs = {(ref.checkpoint, ref.name) for ref in kept.state.blobs.values()}
+    def _collect_garbage(self, place: Place, kept: Sequence[Loaded]) -> None:
+        """Remove the chunks and blobs of namespaces that their one checkpoint does not need."""
+        newest = {each.namespace: each.checkpoint for each in kept}
+        chunks_needed = {(each.namespace, *name) for each in kept for name in self._chunks_of(place, each)}
+        blobs_needed = {
+            (each.namespace, ref.checkpoint, ref.name) for each in kept for ref in each.state.blobs.values()
+        }
         deletes: list[Key] = []
         for key in self._keys(place, all_chunks()):
             namespace, checkpoint, number = chunk_name(key[1])
-            later = checkpoint > kept.checkpoint
-            if namespace == kept.namespace and not later and ChunkId(checkpoint, number) not in needed_chunks:
+            # A later checkpoint's may be about to be needed.
+            old = checkpoint <= newest.get(namespace, "")
+            if old and (namespace, checkpoint, number) not in chunks_needed:
                 deletes.append(key)
         for key in self._keys(place, all_blobs()):
             namespace, checkpoint, name = blob_name(key[1])
-            if namespace == kept.namespace and checkpoint < kept.checkpoint and (checkpoint, name) not in needed_blobs:
+            # The newest one's own hold its writes too.
+            old = checkpoint < newest.get(namespace, "")
+            if old and (namespace, checkpoint, name) not in blobs_needed:
                 deletes.append(key)
         self._table.write(deletes=deletes)
 
     def _chunks_of(self, place: Place, loaded: Loaded) -> Iterator[ChunkId]:
         shelf = Shelf(self._table, self._cache, place, loaded.namespace)
-        for each in loaded.state.lists.values():
-            for piece in each.layout:
-                at: ChunkId | None = piece.last if isinstance(piece, Slice) else None
-                shelf.chunks_of([piece] if isinstance(piece, Slice) else [], loaded.checkpoint)
-                while at is not None and isinstance(piece, Slice):
-                    yield at
-                    at = None if at == piece.first else shelf.chunk(at, loaded.checkpoint).before
+        pieces = [each for state in loaded.state.lists.values() for each in state.layout if isinstance(each, Slice)]
+        shelf.chunks_of(pieces, loaded.checkpoint)
+        for piece in pieces:
+            at: ChunkId | None = piece.last
+            while at is not None:
+                yield at
+                at = None if at == piece.first else shelf.chunk(at, loaded.checkpoint).before
 
     def _sweep(self, place: Place) -> set[Key]:
         """Remove what is there at the moment, and give the keys."""

@@ -16,7 +16,7 @@ from shared.domain.errors import CorruptCheckpointError
 R = TypeVar("R")
 
 _PEEK: Final = 4
-"""How many chunks are read at a time when older ones are at hand."""
+"""How many chunks are read first when older ones are at hand."""
 
 _PAGE_ITEMS: Final = 40
 """How many checkpoints and writes are read at a time of a line that is not at hand."""
@@ -99,20 +99,21 @@ class Shelf:
 
     def chunks_of(self, pieces: Sequence[Slice], needed_by: str) -> bool:
         """Get the chunks of slices at hand; give whether all are there."""
-        missing = [self._first_missing(each, needed_by) for each in pieces]
-        gaps = [(each.first, gap) for each, gap in zip(pieces, missing, strict=True) if gap is not None]
+        missing = ((each.first, self._first_missing(each, needed_by)) for each in pieces)
+        gaps = [(first, gap) for first, gap in missing if gap is not None]
         if not gaps:
             return True
         low, high = min(first for first, _ in gaps), max(gap for _, gap in gaps)
         span = chunks(self.namespace, low.checkpoint, high.checkpoint)
-        # Older chunks at hand mean that only the newest are new to this process; a page that is read backwards will
-        # soon meet what it knows. Otherwise the whole range is read at once.
-        known = self._trusting and all(self._chunk(first, needed_by) is not None for first, _ in gaps)
-        for page in self._table.pages(self.place.partition, span, newest_first=known, limit=_PEEK if known else None):
-            self.put(page)
-            if known and all(self._first_missing(each, needed_by) is None for each in pieces):
+        if self._trusting and all(self._chunk(first, needed_by) is not None for first, _ in gaps):
+            # Older chunks are at hand, so it is likely that only the newest few are new to this process.
+            nothing: list[Item] = []
+            self.put(next(self._table.pages(self.place.partition, span, newest_first=True, limit=_PEEK), nothing))
+            if self._complete(pieces, needed_by):
                 return True
-        return all(self._first_missing(each, needed_by) is None for each in pieces)
+        for page in self._table.pages(self.place.partition, span):
+            self.put(page)
+        return self._complete(pieces, needed_by)
 
     def chunk(self, name: ChunkId, needed_by: str) -> ChunkRecord:
         """Give a chunk that must be there.
@@ -130,6 +131,9 @@ class Shelf:
     def corrupt(self, checkpoint: str, why: str) -> CorruptCheckpointError:
         """Give the error that names a checkpoint of this thread."""
         return CorruptCheckpointError(self.place.thread, checkpoint, why)
+
+    def _complete(self, pieces: Sequence[Slice], needed_by: str) -> bool:
+        return all(self._first_missing(each, needed_by) is None for each in pieces)
 
     def _first_missing(self, piece: Slice, needed_by: str) -> ChunkId | None:
         at: ChunkId | None = piece.last

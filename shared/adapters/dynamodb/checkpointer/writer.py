@@ -5,6 +5,7 @@ from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -56,7 +57,7 @@ class Writer:
     ----------
     table : CheckpointTable
         Where the checkpoints are.
-    cache : Cache
+    kept : Cache
         What the process keeps.
     reader : Reader
         Loads a parent that the process does not know.
@@ -65,10 +66,10 @@ class Writer:
     """
 
     def __init__(
-        self, table: CheckpointTable, cache: Cache, reader: Reader, *, keep_for: timedelta | None = None
+        self, table: CheckpointTable, kept: Cache, reader: Reader, *, keep_for: timedelta | None = None
     ) -> None:
         self._table = table
-        self._cache = cache
+        self._cache = kept
         self._reader = reader
         self._guard = Guard(table)
         self._expiry = Expiry(table, keep_for)
@@ -96,9 +97,8 @@ class Writer:
         """
         parent = self._parent(place, namespace, draft.parent)
         expires = self._expiry.of_checkpoint(place, namespace, parent)
-        composed = compose(
-            draft, parent, lambda: self._parent_values(place, namespace, draft.parent or ""), serde, expires
-        )
+        parent_values = cache(lambda: self._parent_values(place, namespace, draft.parent or ""))
+        composed = compose(draft, parent, parent_values, serde, expires)
         parcel = _parcel(place, namespace, composed, expires, run)
         attempt = (self._table.name, parcel.head)
         again = self._cache.attempts.get(attempt) is not None
