@@ -188,6 +188,7 @@ def test_any_text_can_be_kept_and_searched_for(kept, question):
 # Packing
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=24).filter(lambda v: max(map(abs, v)) > 1e-6))
 def test_a_packed_vector_points_where_it_pointed(vector):
     packed = pack(vector)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.domain.kb.fusion import fuse_ranks
@@ -21,11 +21,13 @@ def test_equals_stay_in_the_order_in_which_they_were_named():
     assert [thing for thing, _ in fuse_ranks(["a"], ["b"])] == ["a", "b"]
 
 
+@settings(deadline=None)
 @given(st.permutations("abcdef"))
 def test_one_ranking_stays_as_it_is(ranking):
     assert [thing for thing, _ in fuse_ranks(ranking)] == ranking
 
 
+@settings(deadline=None)
 @given(st.permutations("abcdef"), st.permutations("abcdef"))
 def test_what_is_better_in_every_ranking_is_better_in_the_whole(one, other):
     place = {thing: n for n, (thing, _) in enumerate(fuse_ranks(one, other))}

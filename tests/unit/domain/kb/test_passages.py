@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.domain.ids import DocumentId
@@ -58,6 +58,7 @@ def test_everything_that_fits_is_complete():
     assert passages_within(0, [], DOCUMENTS).complete
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.lists(st.text(min_size=1, max_size=600), max_size=6))
 def test_texts_never_take_more_than_the_budget(budget, texts):
     found = passages_within(budget, [chunk(n, text) for n, text in enumerate(texts)], DOCUMENTS)

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.domain.kb.words import words_of
@@ -37,11 +37,13 @@ def test_a_search_for_office_finds_the_ligature():
     assert set(words_of("office")) <= set(words_of("The back oﬃce."))
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_composed_and_decomposed_text_has_the_same_words(text):
     assert words_of(unicodedata.normalize("NFC", text)) == words_of(unicodedata.normalize("NFD", text))
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_words_hold_no_white_space_and_are_never_empty(text):
     words = words_of(text)
