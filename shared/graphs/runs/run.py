@@ -27,7 +27,7 @@ from shared.graphs.runs.journal import Journal
 from shared.graphs.runs.lease_keeper import LeaseKeeper, StopReason
 from shared.graphs.runs.request import RunRequest
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
-from shared.graphs.runs.turn_input import answered_turn, graph_input
+from shared.graphs.runs.turn_input import answered_turn, graph_input, takes_in
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.ports import Clock, Metrics, Runs, Threads, TurnEvents
 from shared.services.turn_memory import TurnMemory
@@ -122,6 +122,7 @@ class Run:
         self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
         self._mark = TurnMark()
         self._was_interrupted = False
+        self._takes_in_pending = False
         self._driving: asyncio.Task[None] | None = None
 
     @property
@@ -170,10 +171,13 @@ class Run:
             await self._saver.undo(left.run_id)
         base = await self._saver.load(self._config())
         known = self._starts_from(base)
+        pending = self._admitted.row.pending
         answered = answered_turn(self._request, known)
+        given = None if answered is not None else graph_input(self._request, known, pending)
+        self._takes_in_pending = takes_in(given, known, pending)
         if answered is not None:
             return await self._replay(answered)
-        reason = await self._run_graph(graph_input(self._request, known, self._admitted.row.pending))
+        reason = await self._run_graph(given)
         match reason:
             case None if self._stream.interrupted:
                 return _Result("interrupted", "interrupted")
@@ -392,10 +396,9 @@ class Run:
         )
 
     async def _release(self, result: _Result) -> None:
-        # What was not stored stays for the next run; a branch does not take in what the trunk left behind. What was
-        # undone does not stay.
+        # What was not taken in and stored stays for the next run; what was undone does not.
         undone = result.remembered == "events"
-        branched = self._request.checkpoint_id is not None
+        stored = self._takes_in_pending and self._has_stored_input()
         try:
             await self._ports.threads.release(
                 self._request.user,
@@ -404,7 +407,7 @@ class Run:
                 status=result.thread,
                 now=self._ports.clock.now(),
                 checkpoint_id=self._saver.stored,
-                keep_pending=branched or not (undone or self._has_stored_input()),
+                keep_pending=not (undone or stored),
             )
         except Exception:  # noqa: BLE001 - the lease ends by itself
             _log.exception("lease not released", extra=self._facts())

@@ -1,7 +1,7 @@
 """What a turn brings into the graph, given what the thread has already."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.types import Command, Send
@@ -27,6 +27,23 @@ def graph_input(request: RunRequest, known: Sequence[AnyMessage], pending: Seque
     if not request.messages:
         return None
     return {"messages": [*_left_behind(request, known, pending), *_new(request, known)]}
+
+
+def takes_in(given: Any, known: Sequence[AnyMessage], pending: Sequence[Mapping[str, Any]]) -> bool:  # noqa: ANN401 - as above
+    """Say whether every message that the thread's row keeps is in the thread once the graph was run.
+
+    A run that resumes, that answers from the thread or that is a branch brings none of them in.
+
+    Parameters
+    ----------
+    given : object
+        What the graph is run with; ``None`` when it is not.
+    known, pending
+        As for :func:`graph_input`.
+    """
+    brought = cast("Sequence[AnyMessage]", given["messages"] if isinstance(given, dict) else ())
+    there = {message.id for message in (*known, *brought)}
+    return all(message["id"] in there for message in pending)
 
 
 def answered_turn(request: RunRequest, known: Sequence[AnyMessage]) -> Turn | None:
