@@ -100,6 +100,10 @@ class _StandardOutput(logging.Handler):
         except Exception:  # noqa: BLE001 - as every handler of the standard library: logging never breaks the caller
             self.handleError(record)
 
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
+        """Say that a record was lost; the standard library would print it, text and arguments."""
+        sys.stderr.write(f"A log record of {record.name} could not be written.\n")
+
 
 def configure_logging(function: str, settings: FunctionSettings) -> None:
     """Send every log record of the process to standard output as JSON.

@@ -163,7 +163,8 @@ class ManageThreads:
         except StoreError as error:
             # Nobody may ask again, and what was deleted must not stay.
             self._metrics.count(counters.PURGE_NOT_QUEUED)
-            _log.error("purge not queued", extra={"thread_id": thread, "code": error.code})  # noqa: TRY400, RUF100
+            ids = {"user_id": user, "thread_id": thread}
+            _log.error("purge not queued", extra={**ids, "code": error.code})  # noqa: TRY400, RUF100
             raise
 
 

@@ -94,7 +94,7 @@ class PurgeThread:
         """
         if await self._lives(user, thread):
             self._metrics.count(counters.PURGE_REFUSED)
-            _log.error("purge of a living thread refused", extra={"thread_id": thread})
+            _log.error("purge of a living thread refused", extra={"user_id": user, "thread_id": thread})
             return "refused"
         await self._wait_for_the_run(user, thread)
         # Nobody can write any more: runs need the lease, passes need the thread. What was written before goes.

@@ -155,8 +155,8 @@ class SummarizeThread:
             When the database cannot answer.
         """
         outcome = await self._after(event)
-        facts = {"thread_id": event.thread_id, "run_id": event.run_id, "outcome": outcome}
-        _log.info("turn end handled", extra=facts)
+        ids = {"user_id": event.user_id, "thread_id": event.thread_id, "run_id": event.run_id}
+        _log.info("turn end handled", extra={**ids, "outcome": outcome})
         return outcome
 
     async def _after(self, event: TurnEnded) -> PassOutcome:

@@ -71,6 +71,18 @@ def test_other_packages_are_not_heard_below_warning(logs):
     assert logs() == []
 
 
+@pytest.mark.usefixtures("logs")
+def test_a_record_that_cannot_be_written_is_not_printed_either(capsys):
+    class Unwritable:
+        def __str__(self):
+            raise ValueError(SECRET)
+
+    logging.getLogger("shared.services.x").error("odd", extra={"thing": Unwritable()})
+    printed = capsys.readouterr()
+    assert "shared.services.x" in printed.err
+    assert SECRET not in printed.err + printed.out
+
+
 def test_counters_are_written_once_as_embedded_metrics(capsys):
     metrics = EmfMetrics("Everthread/test", "summarize")
     metrics.count("SummaryWritten")
