@@ -5,6 +5,7 @@ from shared.adapters.routes import routes_of
 
 
 def test_the_committed_document_is_up_to_date():
+    # HID-34
     assert DOCUMENT.read_text(encoding="utf-8") == text(), "run: python -m functions.memory_api.openapi"
 
 

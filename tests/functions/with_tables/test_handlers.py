@@ -171,6 +171,7 @@ def test_an_upload_gets_its_row(handler_of, dynamodb, context):
 
 @pytest.mark.parametrize("function", SETTINGS)
 def test_a_missing_variable_is_noticed_at_cold_start(handler_of, monkeypatch, function):
+    # CF04
     handler_of(function)
     monkeypatch.delenv("BUCKET" if function == "kb_ingest" else "MEMORY_TABLE")
     monkeypatch.delitem(sys.modules, f"functions.{function}.handler")

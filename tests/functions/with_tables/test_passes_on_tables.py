@@ -150,7 +150,7 @@ async def test_an_event_delivered_three_times_at_once_costs_one_model_call_and_l
 
 
 async def test_twelve_turns_leave_four_entries_that_the_memory_page_shows_in_order(world):
-    # TR07, TP12, AP07
+    # TR07, TP12, AP07, G17
     for turns in range(1, 13):
         await world.ends(turns)
     assert await world.windows() == [(1, 0, 2), (2, 3, 5), (3, 6, 8), (4, 9, 11)]

@@ -173,6 +173,12 @@ def test_a_transcript_is_a_line_of_json_per_turn() -> None:
     assert [line["id"] for line in lines(messages)] == [f"#{n}" for n in range(1, 12)]
 
 
+def test_a_transcript_names_turns_by_number_and_never_by_id():
+    # RF03
+    messages = [HumanMessage("Why?", id="id-of-a-question"), AIMessage("So.", id="id-of-an-answer")]
+    assert "id-of" not in transcript(turns_of(messages), char_limit=100)
+
+
 def test_kinds_that_are_no_conversation_are_left_out_of_the_transcript_only() -> None:
     # TP03
     messages = [HumanMessage("q", id="m0"), ChatMessage(role="critic", content="hm"), AIMessage("a")]

@@ -22,7 +22,7 @@ def bounds(window: Window | None) -> tuple[int, int] | None:
 @pytest.mark.parametrize(
     ("k", "humans", "last_end", "expected"),
     [
-        # seed_rows section 17, row by row
+        # seed_rows section 17, row by row; TR02, TR04
         (3, 2, -1, None),
         (3, 3, -1, (0, 2)),
         (3, 4, -1, (0, 2)),

@@ -95,7 +95,7 @@ def the_claim(client):
 
 
 async def test_an_entry_is_a_store_item_of_the_seeds_namespace_and_shape(summaries, client):
-    """ST02, TP13"""
+    """ST02, TP13; DL08: it lives as long as the account."""
     await write(summaries, entry_of())
 
     item = items(client)[f"threads!{THREAD}:1"]
@@ -103,6 +103,7 @@ async def test_an_entry_is_a_store_item_of_the_seeds_namespace_and_shape(summari
     assert "Grüner" in item["value"]["S"]
     assert item["created_at"] == item["updated_at"] == {"S": "2026-03-01T12:00:00.000000+00:00"}
     assert item["schema_version"] == {"N": "1"}
+    assert "ttl" not in item
 
 
 async def test_what_the_seed_stored_is_read(summaries, client):

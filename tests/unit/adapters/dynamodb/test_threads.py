@@ -77,7 +77,7 @@ def indexed(client):
 
 
 async def test_a_run_holds_its_thread_in_one_item(threads, client, wire):
-    """Decision 9b: the human message is on the lease's write."""
+    """ST05; decision 9b: the human message is on the lease's write."""
     await acquire(threads, create=True, pending=[QUESTION], preview="Hi ü")
 
     assert wire.counts == {"UpdateItem": 1}
