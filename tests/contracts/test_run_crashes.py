@@ -240,8 +240,7 @@ async def test_the_next_run_takes_in_what_a_dead_one_left(turns, deaf):
     assert left["stored"] >= 2
 
 
-@pytest.mark.parametrize("size", QUESTIONS)
-@pytest.mark.parametrize("deaf", [False, True], ids=["", "deaf"])
+@pytest.mark.parametrize(("size", "deaf"), [*((size, False) for size in QUESTIONS), ("small", True)])
 async def test_a_client_that_asks_again_is_answered_once(size, deaf):
     text = QUESTIONS[size]
     for requests in range(1, len(await sent_by(1, text))):
@@ -261,8 +260,8 @@ async def test_a_client_that_asks_again_is_answered_once(size, deaf):
 
 
 @pytest.mark.parametrize("size", QUESTIONS)
-async def test_a_thread_is_never_worse_than_before(size):
-    """A question too large for the lease is kept from its first checkpoint on; it may be lost, and nothing with it."""
+async def test_what_the_model_was_asked_is_kept_and_the_thread_is_never_worse_than_before(size):
+    """A question too large for the lease may be lost while it is stored, before anybody hears a word of an answer."""
     text = QUESTIONS[size]
     kept = Counter[bool]()
     for requests in range(1, len(await sent_by(1, text))):
@@ -276,7 +275,7 @@ async def test_a_thread_is_never_worse_than_before(size):
             questions = await thread.questions()
             assert questions in (["earlier 0", text, "next"], ["earlier 0", "next"])
             kept[text in questions] += 1
-            if started and size != "too large for it":
+            if "converse" in process.sent or (started and size != "too large for it"):
                 assert text in questions
             await thread.is_well()
     assert kept[True] > kept[False]

@@ -284,8 +284,9 @@ class Run:
         return reason
 
     async def _pump(self, given: Any) -> None:  # noqa: ANN401 - LangGraph's own
-        # Once at the end is enough while the thread's row keeps the question.
-        durability = self._request.durability if self._admitted.keeps_input else "async"
+        # Once at the end is enough while the thread's row keeps the question. Where it does not, nobody is asked for an
+        # answer before the question is stored.
+        durability = self._request.durability if self._admitted.keeps_input else "sync"
         async for output in self._stream.outputs(given, self._config(), durability=durability):
             self._give(output)
 
