@@ -42,6 +42,9 @@ from shared.graphs.agent import AgentDeps, AgentModels
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
 from shared.graphs.runs.run import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.services.copy_thread import CopyThread
+from shared.services.follow_run import FollowRun
+from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
 from shared.services.remember import Remember
@@ -155,6 +158,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
     )
     metrics, clock = CountingMetrics(), SystemClock()
     threads = DynamoThreads(clients["dynamodb"], "memory")
+    runs = DynamoRuns(clients["dynamodb"], "memory")
     profiles = DynamoProfiles(clients["dynamodb"], "memory")
     recall = Recall(profiles, DynamoSummaries(clients["dynamodb"], "memory"), metrics)
     graph = build(
@@ -173,7 +177,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         recall=recall,
         ports=RunPorts(
             threads=threads,
-            runs=DynamoRuns(clients["dynamodb"], "memory"),
+            runs=runs,
             turn_events=EventBridgeTurnEvents(clients["events"], "turns"),
             clock=clock,
             metrics=metrics,
@@ -182,8 +186,12 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         # The mock is slow; a real turn this short is over before the first look at the lease.
         timing=RunTiming(watch_every=timedelta(minutes=5), renew_every=timedelta(minutes=5), hold=timedelta(hours=1)),
     )
+    purge_queue = SqsPurgeQueue(clients["sqs"], queue)
     chat = Chat(
-        threads=ManageThreads(threads, SqsPurgeQueue(clients["sqs"], queue), clock, metrics),
+        threads=ManageThreads(threads, purge_queue, clock, metrics),
+        copies=CopyThread(threads, runner, purge_queue, clock),
+        runs=ManageRuns(threads, runs, clock),
+        follow=FollowRun(threads, runs, clock),
         runner=runner,
         clock=clock,
         heartbeat_seconds=60,

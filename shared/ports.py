@@ -312,6 +312,14 @@ class Checkpoints(Protocol):
         ...
 
 
+class CheckpointCopies(Protocol):
+    """What copying a thread needs of the checkpointer."""
+
+    async def copy(self, user: UserId, source: ThreadId, target: ThreadId) -> None:
+        """Copy every checkpoint of a thread to one that has none."""
+        ...
+
+
 class Summarizer(Protocol):
     """The model behind a summary pass."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Response
 from starlette.middleware.cors import CORSMiddleware
 
-from functions.chat import runs, states, threads
+from functions.chat import assistants, joins, run_registry, runs, states, threads
 from functions.chat.guarded_route import guarded_route
 from functions.chat.wiring import Chat, json_reply
 from shared.adapters.http import LANGGRAPH_API, install_error_handlers
@@ -24,7 +24,7 @@ async def ok() -> Response:
 
 async def info() -> Response:
     """Say what this server can do."""
-    return json_reply({"version": VERSION, "flags": {"assistants": False, "crons": False, "langsmith": False}})
+    return json_reply({"version": VERSION, "flags": {"assistants": True, "crons": False, "langsmith": False}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,22 @@ class _Endpoint:
 
 
 _READ: Final = (401, 404, 422, 503)
+_RUN: Final = (401, 404, 409, 413, 422, 503)
+_STATELESS: Final = (401, 413, 422)
+_EVENTS: Final = "text/event-stream"
 _ENDPOINTS: Final[Mapping[tuple[str, str], _Endpoint]] = {
     ("GET", "/ok"): _Endpoint(ok, replies.OkReply),
     ("GET", "/info"): _Endpoint(info, replies.InfoReply),
+    ("POST", "/assistants/search"): _Endpoint(
+        assistants.search_assistants, list[replies.SomeOfAnAssistantReply], (401, 413, 422)
+    ),
+    ("GET", "/assistants/{assistant_id}"): _Endpoint(assistants.get_assistant, replies.AssistantReply, (401, 404)),
+    ("GET", "/assistants/{assistant_id}/schemas"): _Endpoint(
+        assistants.get_assistant_schemas, replies.SchemasReply, (401, 404)
+    ),
+    ("GET", "/assistants/{assistant_id}/graph"): _Endpoint(
+        assistants.get_assistant_graph, replies.GraphReply, (401, 404, 422)
+    ),
     ("POST", "/threads"): _Endpoint(threads.create_thread, replies.ThreadReply, (401, 409, 413, 422, 503)),
     ("POST", "/threads/search"): _Endpoint(
         threads.search_threads, list[replies.SomeOfAThreadReply], (401, 413, 422, 503)
@@ -50,13 +63,25 @@ _ENDPOINTS: Final[Mapping[tuple[str, str], _Endpoint]] = {
     ("GET", "/threads/{thread_id}"): _Endpoint(threads.get_thread, replies.ThreadReply, _READ),
     ("PATCH", "/threads/{thread_id}"): _Endpoint(threads.update_thread, replies.ThreadReply, (*_READ, 413)),
     ("DELETE", "/threads/{thread_id}"): _Endpoint(threads.delete_thread, None, _READ, status=204),
+    ("POST", "/threads/{thread_id}/copy"): _Endpoint(threads.copy_thread, replies.ThreadReply, _READ),
     ("GET", "/threads/{thread_id}/state"): _Endpoint(states.get_state, replies.StateReply, _READ),
+    ("POST", "/threads/{thread_id}/state"): _Endpoint(states.update_state, replies.ChangedReply, _RUN),
+    ("POST", "/threads/{thread_id}/state/checkpoint"): _Endpoint(
+        states.post_state_at, replies.StateReply, (*_READ, 413)
+    ),
     ("GET", "/threads/{thread_id}/state/{checkpoint_id}"): _Endpoint(states.get_state_at, replies.StateReply, _READ),
     ("GET", "/threads/{thread_id}/history"): _Endpoint(states.get_history, list[replies.StateReply], _READ),
     ("POST", "/threads/{thread_id}/history"): _Endpoint(states.post_history, list[replies.StateReply], (*_READ, 413)),
-    ("POST", "/threads/{thread_id}/runs/stream"): _Endpoint(
-        runs.stream_run, str, (401, 404, 409, 413, 422, 503), media_type="text/event-stream"
+    ("GET", "/threads/{thread_id}/runs"): _Endpoint(run_registry.list_runs, list[replies.SomeOfARunReply], _READ),
+    ("POST", "/threads/{thread_id}/runs/stream"): _Endpoint(runs.stream_run, str, _RUN, media_type=_EVENTS),
+    ("POST", "/threads/{thread_id}/runs/wait"): _Endpoint(runs.wait_for_run, replies.FinalReply, _RUN),
+    ("GET", "/threads/{thread_id}/runs/{run_id}"): _Endpoint(run_registry.get_run, replies.RunReply, _READ),
+    ("GET", "/threads/{thread_id}/runs/{run_id}/stream"): _Endpoint(joins.join_run, str, _READ, media_type=_EVENTS),
+    ("POST", "/threads/{thread_id}/runs/{run_id}/cancel"): _Endpoint(
+        run_registry.cancel_run, replies.NothingReply, _READ, status=202
     ),
+    ("POST", "/runs/stream"): _Endpoint(runs.stream_stateless_run, str, _STATELESS, media_type=_EVENTS),
+    ("POST", "/runs/wait"): _Endpoint(runs.wait_for_stateless_run, replies.FinalReply, _STATELESS),
 }
 
 

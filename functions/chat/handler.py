@@ -27,6 +27,9 @@ from shared.graphs.agent import AgentDeps, AgentModels
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
 from shared.graphs.runs.run import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.services.copy_thread import CopyThread
+from shared.services.follow_run import FollowRun
+from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
 from shared.services.remember import Remember
@@ -85,8 +88,12 @@ runner = GraphRunner(
         wait=timedelta(seconds=settings.enqueue_seconds),
     ),
 )
+purge_queue = SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url)
 chat = Chat(
-    threads=ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics),
+    threads=ManageThreads(threads, purge_queue, clock, metrics),
+    copies=CopyThread(threads, runner, purge_queue, clock),
+    runs=ManageRuns(threads, runs, clock),
+    follow=FollowRun(threads, runs, clock),
     runner=runner,
     clock=clock,
     heartbeat_seconds=settings.heartbeat_seconds,

@@ -8,12 +8,17 @@ from fastapi import Query, Response
 from langchain_core.runnables import RunnableConfig
 from starlette.responses import StreamingResponse
 
+from functions.chat.run_requests import checkpoint_id_of, read_checkpoint_id, state_change
 from functions.chat.wiring import Chat, InChat, InThread, User, json_reply
-from shared.adapters.langgraph_api.bodies import MAX_PAGE, Checkpoint, HistoryQuery
+from shared.adapters.langgraph_api.bodies import MAX_PAGE, Checkpoint, HistoryQuery, StateAt, StateUpdate
 from shared.adapters.langgraph_api.json_encoding import encode
-from shared.adapters.langgraph_api.objects import Snapshot, state_object
+from shared.adapters.langgraph_api.objects import Snapshot, checkpoint_object, state_object
 from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
+from shared.graphs.runs.state_change import StateChange
+
+_END = "__end__"
+"""What LangGraph calls the place after the last node."""
 
 Subgraphs = Annotated[bool, Query(description="Whether to give the states of open subgraphs too.")]
 
@@ -21,7 +26,7 @@ Subgraphs = Annotated[bool, Query(description="Whether to give the states of ope
 async def get_state(thread: InThread, user: User, chat: InChat, subgraphs: Subgraphs = False) -> Response:
     """Give a thread's state; that of a thread in which nothing was said is empty."""
     await chat.threads.get(user, thread)
-    snapshot = await chat.runner.reading(user).aget_state(_config(thread), subgraphs=subgraphs)
+    snapshot = await chat.runner.reading(user).aget_state(config_of(thread), subgraphs=subgraphs)
     state = state_object(snapshot, thread)
     return json_reply(state if _is_stored(snapshot) else {**state, "values": {}})
 
@@ -31,11 +36,56 @@ async def get_state_at(
 ) -> Response:
     """Give an earlier state of a thread."""
     await chat.threads.get(user, thread)
-    config = _config(thread, str(checkpoint_id))
+    config = config_of(thread, str(checkpoint_id))
     snapshot = await chat.runner.reading(user).aget_state(config, subgraphs=subgraphs)
     if not _is_stored(snapshot):
         raise NotFoundError(f"Checkpoint {checkpoint_id} not found")
     return json_reply(state_object(snapshot, thread))
+
+
+async def post_state_at(thread: InThread, body: StateAt, user: User, chat: InChat) -> Response:
+    """Give the state at a checkpoint, of a subgraph too; without an id, the newest."""
+    namespace = body.checkpoint.checkpoint_ns or ""
+    if body.checkpoint.checkpoint_map:
+        raise InvalidInputError("checkpoint.checkpoint_map: A checkpoint is found by its namespace and id.")
+    found = checkpoint_id_of(body.checkpoint, thread)
+    await chat.threads.get(user, thread)
+    place = config_of(thread, found, namespace)
+    try:
+        snapshot = await chat.runner.reading(user).aget_state(place, subgraphs=bool(body.subgraphs))
+    except ValueError:
+        # LangGraph knows no subgraph of this name.
+        raise NotFoundError("checkpoint.checkpoint_ns: There is no such subgraph.") from None
+    if not _is_stored(snapshot):
+        if found is None and not namespace:
+            return json_reply({**state_object(snapshot, thread), "values": {}})
+        raise NotFoundError(f"Checkpoint {found or namespace} not found")
+    return json_reply(state_object(snapshot, thread))
+
+
+async def update_state(thread: InThread, body: StateUpdate, user: User, chat: InChat) -> Response:
+    """Change a thread's state as if one of the graph's nodes had; a thread that a run holds is a conflict."""
+    if body.checkpoint is not None and (body.checkpoint.checkpoint_ns or body.checkpoint.checkpoint_map):
+        raise InvalidInputError("checkpoint.checkpoint_ns: Only the thread's own state can be changed.")
+    values = None if body.values is None else state_change(body.values.messages, "values.messages")
+    changed = await chat.runner.change_state(
+        StateChange(
+            user=user,
+            thread=thread,
+            values=values,
+            as_node=_as_node(body.as_node, chat, ends=values is None),
+            checkpoint_id=checkpoint_id_of(body.checkpoint, thread) or read_checkpoint_id(body.checkpoint_id),
+        )
+    )
+    place = checkpoint_object(changed, thread)
+    return json_reply({"checkpoint": place, "configurable": place, "checkpoint_id": place["checkpoint_id"]})
+
+
+def _as_node(name: str | None, chat: Chat, *, ends: bool) -> str | None:
+    """Check the name of a node; the end can be named too, to let go of what is open."""
+    if name is not None and (name not in chat.runner.nodes or name.startswith("__")) and not (ends and name == _END):
+        raise InvalidInputError(f"as_node: There is no node '{name[:100]}'.")
+    return name
 
 
 async def get_history(
@@ -61,9 +111,9 @@ async def _history(thread: ThreadId, query: HistoryQuery, user: UserId, chat: Ch
     await chat.threads.get(user, thread)
     before = query.before and query.before.checkpoint_id
     snapshots = chat.runner.reading(user).aget_state_history(
-        _config(thread),
+        config_of(thread),
         filter=query.metadata,
-        before=None if before is None else _config(thread, _checkpoint_id(before)),
+        before=None if before is None else config_of(thread, read_checkpoint_id(before, "before")),
         limit=query.limit,
     )
     # The first is read before the reply begins: what goes wrong there can still be told by a status.
@@ -82,16 +132,10 @@ async def _as_json(thread: ThreadId, first: Snapshot | None, rest: AsyncIterator
     yield b"]"
 
 
-def _config(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:
-    place: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": ""}
+def config_of(thread: ThreadId, checkpoint_id: str | None = None, namespace: str = "") -> RunnableConfig:
+    """Give the configuration that names a place in a thread."""
+    place: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": namespace}
     return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}
-
-
-def _checkpoint_id(value: str) -> str:
-    try:
-        return str(UUID(value))
-    except ValueError:
-        raise InvalidInputError("before: A checkpoint's id is a UUID.") from None
 
 
 def _is_stored(snapshot: Snapshot) -> bool:

@@ -39,6 +39,11 @@ async def update_thread(thread: InThread, body: ThreadPatch, user: User, chat: I
     return _reply(row, chat)
 
 
+async def copy_thread(thread: InThread, user: User, chat: InChat) -> Response:
+    """Copy a thread with everything that was said in it."""
+    return _reply(await chat.copies.copy(user, thread), chat)
+
+
 async def delete_thread(thread: InThread, user: User, chat: InChat) -> Response:
     """Delete a thread with everything it has."""
     await chat.threads.delete(user, thread)

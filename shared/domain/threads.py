@@ -111,6 +111,10 @@ class ThreadRow:
         """Say whether a run holds the thread at ``now``."""
         return self.status_at(now) == "busy"
 
+    def is_held_by(self, run: RunId, now: datetime) -> bool:
+        """Say whether this run holds the thread at ``now``."""
+        return self.is_busy(now) and self.lease is not None and self.lease.run_id == run
+
     def status_at(self, now: datetime) -> ThreadStatus:
         """Give the status as of ``now``: ``busy`` only while the lease lasts."""
         if self.status == "busy" and (self.lease is None or self.lease.until <= now):

@@ -1,5 +1,6 @@
 """The chat API on in-memory ports, reached as a signed-in user reaches it."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +14,20 @@ from langgraph_sdk.client import LangGraphClient
 from functions.chat.app import app_of
 from functions.chat.wiring import Chat
 from shared.adapters.http import EVENT_SCOPE_KEY
+from shared.services.copy_thread import CopyThread
+from shared.services.follow_run import FollowRun
+from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.purge_queue import RecordingPurgeQueue
-from tests.fakes.runs import OTHER, USER, Runs
+from tests.fakes.runs import MOMENT, OTHER, USER, Runs
 from tests.fakes.small_graph import small_graph
 
 __all__ = ["OTHER", "USER", "ChatApi", "Event", "events_in"]
+
+
+async def _at_once(_seconds: float) -> None:
+    await asyncio.sleep(0)
 
 
 @dataclass
@@ -37,6 +45,9 @@ class ChatApi:
         self.app: FastAPI = app_of(
             Chat(
                 threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics),
+                copies=CopyThread(self.runs.threads, self.runs.runner, self.queue, self.runs.clock),
+                runs=ManageRuns(self.runs.threads, self.runs.run_rows, self.runs.clock, pause=_at_once),
+                follow=FollowRun(self.runs.threads, self.runs.run_rows, self.runs.clock, look_every=MOMENT),
                 runner=self.runs.runner,
                 clock=self.runs.clock,
                 heartbeat_seconds=self.heartbeat_seconds,

@@ -23,6 +23,23 @@ SortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updat
 Status = Literal["idle", "busy", "interrupted", "error"]
 ThreadField = Literal["thread_id", "created_at", "updated_at", "metadata", "status", "values", "interrupts"]
 
+RunStatusName = Literal["pending", "running", "success", "error", "timeout", "interrupted"]
+RunField = Literal[
+    "run_id", "thread_id", "assistant_id", "created_at", "updated_at", "status", "metadata", "multitask_strategy"
+]
+AssistantField = Literal[
+    "assistant_id",
+    "graph_id",
+    "name",
+    "description",
+    "config",
+    "context",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "version",
+]
+
 MAX_PAGE = 1000
 
 
@@ -75,6 +92,19 @@ class ThreadSearch(ThreadCount):
     select: list[ThreadField] | None = Field(default=None, description="Only these fields of each thread.")
 
 
+class AssistantSearch(Body):
+    """``POST /assistants/search``."""
+
+    graph_id: str | None = None
+    name: str | None = Field(default=None, description="Part of the name.")
+    metadata: Json | None = Field(default=None, description="Each pair must be in the assistant's metadata.")
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 10
+    offset: Annotated[int, Field(ge=0, le=MAX_PAGE)] = 0
+    sort_by: Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"] | None = None
+    sort_order: Literal["asc", "desc"] | None = None
+    select: list[AssistantField] | None = Field(default=None, description="Only these fields of each assistant.")
+
+
 class Checkpoint(Body):
     """A place in a thread's history."""
 
@@ -104,6 +134,13 @@ class HistoryQuery(Body):
     metadata: Json | None = Field(default=None, description="Each pair must be in the state's metadata.")
 
 
+class StateAt(Body):
+    """``POST /threads/{thread_id}/state/checkpoint``."""
+
+    checkpoint: Checkpoint
+    subgraphs: bool | None = Field(default=None, description="Whether to give the states of open subgraphs too.")
+
+
 class SendTo(Body):
     """A node, and what it gets."""
 
@@ -119,6 +156,15 @@ class InputBody(Body):
     """What a run is given."""
 
     messages: Annotated[list[Json] | None, BeforeValidator(_in_a_sequence)] = None
+
+
+class StateUpdate(Body):
+    """``POST /threads/{thread_id}/state``."""
+
+    values: InputBody | None = Field(default=None, description="New messages, others in place of old, removals.")
+    as_node: str | None = Field(default=None, description="The node that the change is made as; the last by default.")
+    checkpoint: Checkpoint | None = Field(default=None, description="Where the change is made; the head by default.")
+    checkpoint_id: str | None = None
 
 
 class CommandBody(Body):

@@ -3,7 +3,7 @@
 import base64
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import orjson
@@ -13,39 +13,36 @@ from pydantic import BaseModel
 _OPTIONS: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-class JsonEncoder:
-    """Writes JSON; a message that was written before is not written anew.
+def message_text(message: BaseMessage) -> bytes:
+    """Give a message as JSON. Never raises."""
+    return _dumped(message.model_dump(), _encodable)
 
-    A run sends its whole state after every step, and most of it is the thread's past. One encoder a run.
+
+def encode(value: object, message: Callable[[BaseMessage], bytes] = message_text) -> bytes:
+    """Give a value as JSON. Never raises: what JSON does not know is written as its kind's name.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+    message : callable, optional
+        Gives what is written for a whole message; parts of one are always written as they are.
     """
 
-    def __init__(self) -> None:
-        # By identity; the message is kept so that the identity stays taken.
-        self._written: dict[int, tuple[BaseMessage, orjson.Fragment]] = {}
+    def encodable(value: object) -> object:
+        if isinstance(value, BaseMessage) and not isinstance(value, BaseMessageChunk):
+            return orjson.Fragment(message(value))
+        return _encodable(value)
 
-    def encode(self, value: object) -> bytes:
-        """Give a value as JSON. Never raises: what JSON does not know is written as its kind's name."""
-        try:
-            return orjson.dumps(value, default=self._encodable, option=_OPTIONS)
-        except TypeError:
-            # Numbers beyond 64 bits and lone surrogates, which orjson has no form for.
-            return json.dumps(_plain(value), default=str).encode()
-
-    def _encodable(self, value: object) -> object:
-        if not isinstance(value, BaseMessage):
-            return _encodable(value)
-        if isinstance(value, BaseMessageChunk):
-            return value.model_dump()
-        known = self._written.get(id(value))
-        if known is None:
-            known = (value, orjson.Fragment(orjson.dumps(value.model_dump(), default=_encodable, option=_OPTIONS)))
-            self._written[id(value)] = known
-        return known[1]
+    return _dumped(value, encodable)
 
 
-def encode(value: object) -> bytes:
-    """Give one value as JSON."""
-    return JsonEncoder().encode(value)
+def _dumped(value: object, encodable: Callable[[object], object]) -> bytes:
+    try:
+        return orjson.dumps(value, default=encodable, option=_OPTIONS)
+    except TypeError:
+        # Numbers beyond 64 bits and lone surrogates, which orjson has no form for.
+        return json.dumps(_plain(value), default=str).encode()
 
 
 def _encodable(value: object) -> object:

@@ -2,10 +2,10 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Self, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -153,13 +153,28 @@ class FromTool(_Message):
         )
 
 
-_KINDS: Final[dict[object, type[FromHuman | FromAssistant | FromTool]]] = {
+class Removal(BaseModel):
+    """Takes a message out of the thread."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: MessageId
+
+    def message(self, _new_id: Callable[[], str]) -> BaseMessage:
+        """Give what LangGraph removes the message for."""
+        return RemoveMessage(id=self.id)
+
+
+_Kinds = Mapping[str, type[FromHuman | FromAssistant | FromTool | Removal]]
+
+_KINDS: Final[_Kinds] = {
     "human": FromHuman,
     "user": FromHuman,
     "ai": FromAssistant,
     "assistant": FromAssistant,
     "tool": FromTool,
 }
+_CHANGES: Final[_Kinds] = {**_KINDS, "remove": Removal}
 
 
 def messages_of(
@@ -186,14 +201,26 @@ def messages_of(
     InvalidInputError
         Saying which message does not fit, and how. Nothing a message says is repeated.
     """
-    return [_message(one, f"{where}.{index}", new_id) for index, one in enumerate(given)]
+    return cast("list[AnyMessage]", _read(given, _KINDS, new_id, where))
 
 
-def _message(given: dict[str, Any], where: str, new_id: Callable[[], str]) -> AnyMessage:
+def message_changes_of(given: Sequence[dict[str, Any]], *, new_id: Callable[[], str], where: str) -> list[BaseMessage]:
+    """Read changes of a thread's messages: new ones, others in place of those with the same id, and removals.
+
+    As :func:`messages_of`.
+    """
+    return _read(given, _CHANGES, new_id, where)
+
+
+def _read(given: Sequence[dict[str, Any]], kinds: _Kinds, new_id: Callable[[], str], where: str) -> list[BaseMessage]:
+    return [_message(one, kinds, f"{where}.{index}", new_id) for index, one in enumerate(given)]
+
+
+def _message(given: dict[str, Any], kinds: _Kinds, where: str, new_id: Callable[[], str]) -> BaseMessage:
     named: object = given.get("type") or given.get("role")
-    kind = _KINDS.get(named) if isinstance(named, str) else None
+    kind = kinds.get(named) if isinstance(named, str) else None
     if kind is None:
-        raise InvalidInputError(f"{where}: A message has a 'type' or a 'role', one of: {', '.join(map(str, _KINDS))}.")
+        raise InvalidInputError(f"{where}: A message has a 'type' or a 'role', one of: {', '.join(kinds)}.")
     try:
         return kind.model_validate(given).message(new_id)
     except ValidationError as error:

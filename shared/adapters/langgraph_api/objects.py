@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol, Self, cast
 
-from shared.adapters.langgraph_api.assistants import assistant_metadata
+from shared.adapters.langgraph_api.assistants import assistant_id_of, assistant_metadata
 from shared.adapters.langgraph_api.bodies import SortBy, ThreadCount, ThreadSearch
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import ThreadId
+from shared.domain.runs import RunRow
 from shared.domain.threads import (
     DEFAULT_POLICY,
     DEFAULT_TITLE,
@@ -25,9 +26,12 @@ POLICY_KEY: Final = "history_policy"
 """How a thread is kept within the context window; in its metadata too, unless it is the ordinary way."""
 
 # Of a state's metadata, what LangGraph writes there for itself or copies from the run's configuration.
-_INNER_METADATA: Final = frozenset(
+INNER_METADATA: Final = frozenset(
     {"userId", "thread_id", "thread_title", "history_policy", "lease_number", "checkpoint_ns", "parents"}
 )
+
+STEP_FAILED: Final = "The step failed."
+"""All that is said of an error: its text may be of no client's business."""
 
 
 class Snapshot(Protocol):
@@ -64,6 +68,20 @@ def thread_object(row: ThreadRow, *, graph_id: str, now: datetime) -> dict[str, 
         "status": row.status_at(now),
         "values": values,
         "interrupts": {},
+    }
+
+
+def run_object(run: RunRow, *, graph_id: str) -> dict[str, Any]:
+    """Give a run."""
+    return {
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "assistant_id": assistant_id_of(graph_id),
+        "created_at": run.created_at,
+        "updated_at": run.updated_at,
+        "status": run.status,
+        "metadata": run.metadata,
+        "multitask_strategy": run.strategy,
     }
 
 
@@ -137,14 +155,14 @@ def _policy(value: object) -> HistoryPolicy | None:
 
 def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
     """Give a state of a thread."""
-    checkpoint = _checkpoint(snapshot.config, thread)
-    parent = None if snapshot.parent_config is None else _checkpoint(snapshot.parent_config, thread)
+    checkpoint = checkpoint_object(snapshot.config, thread)
+    parent = None if snapshot.parent_config is None else checkpoint_object(snapshot.parent_config, thread)
     return {
         "values": snapshot.values,
         "next": list(snapshot.next),
         "tasks": [_task(task, thread) for task in snapshot.tasks],
         "interrupts": list(snapshot.interrupts),
-        "metadata": {k: v for k, v in (snapshot.metadata or {}).items() if k not in _INNER_METADATA},
+        "metadata": {k: v for k, v in (snapshot.metadata or {}).items() if k not in INNER_METADATA},
         "created_at": snapshot.created_at,
         "checkpoint": checkpoint,
         "checkpoint_id": checkpoint["checkpoint_id"],
@@ -153,7 +171,7 @@ def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
     }
 
 
-def _checkpoint(config: Mapping[str, Any], thread: ThreadId) -> dict[str, Any]:
+def checkpoint_object(config: Mapping[str, Any], thread: ThreadId | None) -> dict[str, Any]:
     """Give a checkpoint's place. The thread is named as the client knows it, whatever the checkpointer calls it."""
     configurable = cast("Mapping[str, Any]", config.get("configurable", {}))
     return {
@@ -171,10 +189,9 @@ def _task(task: Any, thread: ThreadId) -> dict[str, Any]:  # noqa: ANN401 - Lang
         "id": task.id,
         "name": task.name,
         "path": task.path,
-        # What an error says may be of no client's business.
-        "error": None if task.error is None else "The step failed.",
+        "error": None if task.error is None else STEP_FAILED,
         "interrupts": list(task.interrupts),
-        "checkpoint": _checkpoint(cast("Mapping[str, Any]", state), thread) if is_place else None,
+        "checkpoint": checkpoint_object(cast("Mapping[str, Any]", state), thread) if is_place else None,
         "state": None if is_place or state is None else state_object(cast("Snapshot", state), thread),
         "result": task.result,
     }

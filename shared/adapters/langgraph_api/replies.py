@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.adapters.langgraph_api.bodies import Json, Status
+from shared.adapters.langgraph_api.bodies import Json, RunStatusName, Status
 
 
 class Reply(BaseModel):
@@ -31,6 +31,92 @@ class InfoReply(Reply):
 
     version: str
     flags: dict[str, bool]
+
+
+class NothingReply(Reply):
+    """Nothing: the status says it."""
+
+
+class AssistantReply(Reply):
+    """An assistant: a graph that can be run."""
+
+    assistant_id: str
+    graph_id: str
+    name: str
+    description: str | None
+    config: Json
+    context: Json
+    metadata: Json
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class SomeOfAnAssistantReply(Reply):
+    """The fields of an assistant that were asked for; by default all."""
+
+    assistant_id: str | None = None
+    graph_id: str | None = None
+    name: str | None = None
+    description: str | None = None
+    config: Json | None = None
+    context: Json | None = None
+    metadata: Json | None = None
+    version: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class SchemasReply(Reply):
+    """JSON schemas of what a graph takes, gives and holds."""
+
+    graph_id: str
+    input_schema: Json
+    output_schema: Json
+    state_schema: Json
+    config_schema: Json | None
+    context_schema: Json | None
+
+
+class GraphReply(Reply):
+    """A graph, to be drawn."""
+
+    nodes: list[Json]
+    edges: list[Json]
+
+
+class RunReply(Reply):
+    """A run."""
+
+    run_id: str
+    thread_id: str
+    assistant_id: str
+    created_at: datetime
+    updated_at: datetime
+    status: RunStatusName
+    metadata: Json
+    multitask_strategy: str
+
+
+class SomeOfARunReply(Reply):
+    """The fields of a run that were asked for; by default all."""
+
+    run_id: str | None = None
+    thread_id: str | None = None
+    assistant_id: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    status: RunStatusName | None = None
+    metadata: Json | None = None
+    multitask_strategy: str | None = None
+
+
+class FinalReply(BaseModel):
+    """The state that a run ended with: its values, with `__interrupt__` when a person is asked."""
+
+    model_config = ConfigDict(extra="allow")
+
+    error: Json | None = Field(default=None, alias="__error__", description="Of a run that failed, and nothing else.")
 
 
 class InterruptReply(Reply):
@@ -63,6 +149,14 @@ class SomeOfAThreadReply(Reply):
     status: Status | None = None
     values: Json | None = None
     interrupts: dict[str, list[InterruptReply]] | None = None
+
+
+class ChangedReply(Reply):
+    """Where a change of the state is stored."""
+
+    checkpoint: "PlaceReply"
+    configurable: "PlaceReply"
+    checkpoint_id: str
 
 
 class PlaceReply(Reply):

@@ -11,6 +11,7 @@ _MESSAGES: Final = {
     "MODEL_REFUSED": "The model does not take this request.",
     "MODEL_ERROR": "The model gave no usable answer. Your message is kept; try again.",
     "STORE_UNAVAILABLE": "The thread cannot be read or stored at the moment; try again in a while.",
+    "RUN_FAILED": "The run failed. Your message is kept; try again.",
     "LEASE_LOST": "Another run has taken this thread over.",
     "RECURSION_LIMIT": "The run took more steps than it may.",
     "RUN_TIMEOUT": "The run took longer than it may. What there is of the answer is kept.",

@@ -81,10 +81,15 @@ RULES: Final = (
     Rule("context", "{}", Treatment.ACCEPTED, "The same as none.", lambda value: not value),
     _refused("context", "The graph takes no context."),
     _honoured("metadata", "Kept with the state the run leaves."),
-    _honoured("stream_mode", "As LangGraph's.", "values", "updates", "messages-tuple", "custom"),
-    _refused("stream_mode", "Not offered; there are values, updates, messages-tuple and custom."),
+    _honoured("stream_mode", "The state after each step. The default.", "values"),
+    _honoured("stream_mode", "As LangGraph's.", "updates", "messages-tuple", "custom", "tasks"),
+    _honoured("stream_mode", "messages/metadata, messages/partial, messages/complete: answers so far.", "messages"),
+    _honoured("stream_mode", "As LangGraph's; the run stores a checkpoint a step.", "checkpoints", "debug"),
+    _honoured("stream_mode", "LangChain's events, without inputs: a model's input is its prompt.", "events"),
+    _refused("stream_mode", "Not offered: of the protocol that threads are streamed by.", "tools", "lifecycle"),
     _honoured("stream_subgraphs", "true: what agents do inside comes out under their namespaces.", True, False),
-    _accepted("stream_resumable", "A run goes on and is stored whether or not anybody reads it.", True, False),
+    _honoured("stream_resumable", "The stream can be joined and resumed for an hour.", True),
+    _accepted("stream_resumable", "The stream can be resumed all the same.", False),
     _accepted("on_disconnect", "The run goes on: nobody is told of a lost connection. Cancel stops a run.", "cancel"),
     _honoured("on_disconnect", "The run goes on.", "continue"),
     _accepted("on_completion", "A thread is always kept.", "keep"),
@@ -92,7 +97,7 @@ RULES: Final = (
     _honoured("multitask_strategy", "409 while another run holds the thread.", "reject"),
     _honoured("multitask_strategy", "Waits for the thread, then 409. The default.", "enqueue"),
     _honoured("multitask_strategy", "Stops the other run, keeping its part of an answer, and waits.", "interrupt"),
-    _refused("multitask_strategy", "Not supported yet.", "rollback"),
+    _honoured("multitask_strategy", "Stops the other run, removes what it stored, and waits.", "rollback"),
     _honoured("if_not_exists", "Makes a missing thread.", "create"),
     _honoured("if_not_exists", "404 for a missing thread. The default.", "reject"),
     _honoured("durability", "A checkpoint a turn; the thread's row keeps the question until then. Default.", "exit"),
@@ -112,22 +117,69 @@ RULES: Final = (
 )  # fmt: skip
 """In the order in which they are looked at; the first that applies to a value decides."""
 
+_NO_START: Final = "Nothing is kept that a run could start from."
+_NO_THREAD: Final = "There is no thread."
 
-def check_options(run: RunCreate) -> None:
+STATELESS_RULES: Final = (
+    _honoured("input", "The whole conversation, the new message last."),
+    _refused("command.resume", _NO_START),
+    _refused("command.update", _NO_START),
+    _refused("command.goto", _NO_START),
+    _refused("checkpoint.checkpoint_id", _NO_START),
+    _refused("checkpoint_id", _NO_START),
+    _accepted("metadata", "Nothing is kept."),
+    _accepted("config.metadata", "Nothing is kept."),
+    _honoured("stream_mode", "As LangGraph's. Of no checkpoint can be read afterwards.", "checkpoints", "debug"),
+    _refused("stream_resumable", "The events of a run without a thread are not kept.", True),
+    _honoured("stream_resumable", "The stream cannot be resumed.", False),
+    _honoured("on_completion", "Nothing is kept.", "delete"),
+    _refused("on_completion", "Nothing is kept of a run without a thread.", "keep"),
+    _accepted("multitask_strategy", _NO_THREAD),
+    _accepted("if_not_exists", _NO_THREAD),
+    _accepted("durability", "Nothing is kept."),
+    _accepted("checkpoint_during", "Nothing is kept."),
+    _accepted("strict_resume", _NO_START),
+)
+"""What is otherwise for a run without a thread; looked at first."""
+
+
+def check_options(run: RunCreate, *, stateless: bool = False) -> None:
     """Check every option that a run was asked for with.
+
+    Parameters
+    ----------
+    run : RunCreate
+        The request's body.
+    stateless : bool
+        Whether the run has no thread.
 
     Raises
     ------
     InvalidInputError
         Naming the first option whose value is refused, and why.
     """
+    rules = (*STATELESS_RULES, *RULES) if stateless else RULES
     for option, value in _given(run):
         for one in value if option == "stream_mode" else [value]:
-            rule = next((rule for rule in RULES if rule.option == option and rule.applies(one)), None)
+            rule = next((rule for rule in rules if rule.option == option and rule.applies(one)), None)
             if rule is None or rule.treatment is Treatment.REFUSED:
                 why = "This value has no meaning here." if rule is None else rule.meaning
                 shown = f" '{one}'" if isinstance(one, str) else ""
                 raise InvalidInputError(f"{option}{shown}: {why}")
+
+
+def check_stream_modes(modes: Sequence[str]) -> None:
+    """Check the stream modes that a client joins a run with.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming the first that is not offered.
+    """
+    for mode in modes:
+        rule = next((rule for rule in RULES if rule.option == "stream_mode" and rule.applies(mode)), None)
+        if rule is None or rule.treatment is Treatment.REFUSED:
+            raise InvalidInputError(f"stream_mode '{mode[:100]}': There is no such mode.")
 
 
 def _given(run: RunCreate) -> list[tuple[str, Any]]:
@@ -144,8 +196,8 @@ def _given(run: RunCreate) -> list[tuple[str, Any]]:
     return given
 
 
-def as_markdown() -> str:
-    """Give the table for people."""
+def as_markdown(rules: Sequence[Rule] = RULES) -> str:
+    """Give a table of rules for people."""
     lines = ["| option | value | | what it means here |", "| --- | --- | --- | --- |"]
-    lines += [f"| `{rule.option}` | {rule.values} | {rule.treatment} | {rule.meaning} |" for rule in RULES]
+    lines += [f"| `{rule.option}` | {rule.values} | {rule.treatment} | {rule.meaning} |" for rule in rules]
     return "\n".join(lines) + "\n"

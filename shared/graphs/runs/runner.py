@@ -17,8 +17,10 @@ from shared.graphs.runs.admission import Admission
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.journal import Journal, NoJournal
 from shared.graphs.runs.lease_keeper import LeaseKeeper
-from shared.graphs.runs.request import RunRequest
+from shared.graphs.runs.request import GraphRequest, RunRequest
 from shared.graphs.runs.run import Run, RunPorts
+from shared.graphs.runs.state_change import StateChange, change_state
+from shared.graphs.runs.stateless_run import StatelessRun
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.services.recall import Recall
 from shared.services.turn_memory import TurnMemory
@@ -93,6 +95,11 @@ class GraphRunner:
         self._running: set[asyncio.Task[None]] = set()
 
     @property
+    def graph(self) -> Graph:
+        """The graph, without a checkpointer."""
+        return self._graph
+
+    @property
     def nodes(self) -> frozenset[str]:
         """Names of the graph's nodes."""
         return frozenset(self._graph.nodes)
@@ -153,9 +160,27 @@ class GraphRunner:
             ports=self._ports,
             journal=journal or NoJournal(),
         )
-        task = run.begin()
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._keep(run.begin())
+        return run
+
+    async def start_stateless(self, request: GraphRequest, journal: Journal | None = None) -> StatelessRun:
+        """Set a run going that has no thread. Errors come out of the run.
+
+        Parameters
+        ----------
+        request : GraphRequest
+            What is asked for, the whole conversation included.
+        journal : Journal, optional
+            Hears of everything that comes out of the run.
+        """
+        run = StatelessRun(
+            request,
+            graph=self._graph,
+            memory=TurnMemory(self._recall, request.user, None, request.account).start(),
+            metrics=self._ports.metrics,
+            journal=journal or NoJournal(),
+        )
+        self._keep(run.begin())
         return run
 
     async def finish(self) -> None:
@@ -166,6 +191,20 @@ class GraphRunner:
     def reading(self, user: UserId) -> Graph:
         """Give the graph with a user's checkpointer, for reading states."""
         return self._graph.copy(update={"checkpointer": self._checkpointers(user)})
+
+    async def change_state(self, change: StateChange) -> RunnableConfig:
+        """Change a thread's state from outside a run; see :func:`~shared.graphs.runs.state_change.change_state`."""
+        ports = self._ports
+        graph = self.reading(change.user)
+        return await change_state(change, graph, threads=ports.threads, clock=ports.clock, hold=self._timing.hold)
+
+    async def copy(self, user: UserId, source: ThreadId, target: ThreadId) -> None:
+        """Copy every checkpoint of a thread to one that has none."""
+        await self._checkpointers(user).acopy_thread(source, target)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     def _in_the_time_left(self, request: RunRequest, asked_at: datetime) -> RunRequest:
         """Take what a busy thread has cost off the time limit: the process ends when it ends."""

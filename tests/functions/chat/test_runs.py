@@ -33,7 +33,7 @@ async def test_a_run_is_a_stream_of_events():
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["content-location"] == f"/threads/{thread}/runs/{run_id}"
-    assert "location" not in answer.headers
+    assert answer.headers["location"] == f"/threads/{thread}/runs/{run_id}/stream"
     assert (events[0].name, events[0].data["attempt"]) == ("metadata", 1)
     assert (events[-1].name, events[-1].data) == ("end", {"run_id": run_id, "status": "success"})
     assert [event.id for event in events] == sorted({event.id for event in events})
@@ -265,8 +265,9 @@ async def test_a_client_that_leaves_does_not_end_the_run():
     [
         ({"input": HI, "command": {"resume": 1}}, "exclude"),
         ({"input": HI, "stream_mode": "everything"}, "stream_mode"),
-        ({"input": HI, "stream_mode": ["values", "events"]}, "stream_mode 'events'"),
-        ({"input": HI, "multitask_strategy": "rollback"}, "multitask_strategy 'rollback'"),
+        ({"input": HI, "stream_mode": ["values", "tools"]}, "stream_mode 'tools'"),
+        ({"input": HI, "stream_mode": "checkpoints", "durability": "exit"}, "stream_mode 'checkpoints'"),
+        ({"input": HI, "stream_mode": ["debug"], "checkpoint_during": False}, "stream_mode 'debug'"),
         ({"input": HI, "after_seconds": 5}, "after_seconds"),
         ({"input": HI, "webhook": "https://example.org"}, "webhook"),
         ({"input": HI, "context": {"a": 1}}, "context"),
@@ -347,6 +348,7 @@ async def test_an_assistant_must_be_named():
         {"on_completion": "keep"},
         {"multitask_strategy": "enqueue"},
         {"multitask_strategy": "interrupt"},
+        {"multitask_strategy": "rollback"},
         {"durability": "async"},
         {"durability": "sync"},
         {"checkpoint_during": True},

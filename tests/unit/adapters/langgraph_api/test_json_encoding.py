@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langgraph.types import Interrupt
 from pydantic import BaseModel
 
-from shared.adapters.langgraph_api.json_encoding import JsonEncoder, encode
+from shared.adapters.langgraph_api.json_encoding import encode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -85,17 +85,9 @@ def test_half_of_a_surrogate_pair_breaks_nothing():
     assert written["at"].startswith("2026-03-01")
 
 
-def test_a_message_that_was_written_before_is_not_written_anew():
-    class Counted(HumanMessage):
-        dumps: int = 0
+def test_something_else_may_stand_for_whole_messages():
+    value = {"messages": [HumanMessage("Hi", id="1"), AIMessageChunk("par", id="2")]}
+    written = json.loads(encode(value, lambda message: b'"%s"' % (message.id or "").encode()))
 
-        def model_dump(self, **options):
-            self.dumps += 1
-            return super().model_dump(**options)
-
-    message, encoder = Counted("Hi", id="1"), JsonEncoder()
-    first = encoder.encode({"messages": [message]})
-    second = encoder.encode({"messages": [message, AIMessage("Hello", id="2")]})
-
-    assert message.dumps == 1
-    assert json.loads(second)["messages"][0] == json.loads(first)["messages"][0]
+    assert written["messages"][0] == "1"
+    assert written["messages"][1]["content"] == "par"

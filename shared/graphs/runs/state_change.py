@@ -1,0 +1,109 @@
+"""Changing a thread's state from outside a run, under the same lease as a run."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import InvalidUpdateError
+
+from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
+from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.threads import ThreadStatus
+from shared.graphs.runs.graph_stream import Graph
+from shared.graphs.runs.run import LEASE_NUMBER
+from shared.ports import Clock, Threads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange:
+    """A change that a client wants.
+
+    Parameters
+    ----------
+    user, thread : str
+        Whose thread, and which.
+    values : mapping or None
+        What the node that the change is made as would give; ``None`` for a copy of the state.
+    as_node : str or None
+        That node; the last one by default.
+    checkpoint_id : str or None
+        Where the change is made; the thread's head by default.
+    """
+
+    user: UserId
+    thread: ThreadId
+    values: Mapping[str, Any] | None = None
+    as_node: str | None = None
+    checkpoint_id: str | None = None
+
+
+async def change_state(
+    change: StateChange, graph: Graph, *, threads: Threads, clock: Clock, hold: timedelta
+) -> RunnableConfig:
+    """Make a change and give the checkpoint that has it.
+
+    Parameters
+    ----------
+    change : StateChange
+        What is wanted.
+    graph : CompiledStateGraph
+        The graph, with the owner's checkpointer.
+    threads : Threads
+        Where the thread's lease is.
+    clock : Clock
+        The time of day.
+    hold : timedelta
+        For how long the lease is taken.
+
+    Raises
+    ------
+    ThreadNotFoundError
+        When there is no such thread for this user.
+    NotFoundError
+        When there is no such checkpoint in it.
+    ThreadBusyError
+        When a run holds the thread.
+    InvalidInputError
+        When the graph cannot be changed like this.
+    """
+    status: ThreadStatus = (await threads.get(change.user, change.thread)).status_at(clock.now())
+    row = await threads.acquire(change.user, change.thread, RunId(str(uuid.uuid4())), now=clock.now(), hold=hold)
+    if row.lease is None:
+        raise LeaseLostError("The thread was given without a lease.")
+    head: str | None = None
+    try:
+        changed = await _change(change, graph, row.lease.number)
+        now = await graph.aget_state(_at(change.thread))
+        status = "interrupted" if now.next else "idle"
+        head = now.config.get("configurable", {}).get("checkpoint_id")
+    finally:
+        await threads.release(
+            change.user,
+            change.thread,
+            row.lease,
+            status=status,
+            now=clock.now(),
+            checkpoint_id=head,
+            keep_pending=True,
+        )
+    return changed
+
+
+async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConfig:
+    place = _at(change.thread, change.checkpoint_id)
+    if change.checkpoint_id is not None and (await graph.aget_state(place)).created_at is None:
+        raise NotFoundError(f"Checkpoint {change.checkpoint_id} not found")
+    fenced: RunnableConfig = {"configurable": {**place.get("configurable", {}), LEASE_NUMBER: lease}}
+    values = None if change.values is None else dict(change.values)
+    try:
+        return await graph.aupdate_state(fenced, values, as_node=change.as_node)
+    except InvalidUpdateError:
+        raise InvalidInputError("as_node: The state cannot be changed as this node, or it must be named.") from None
+
+
+def _at(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:
+    place = {"thread_id": thread, "checkpoint_ns": ""}
+    return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}
