@@ -61,6 +61,40 @@ async def test_a_body_that_is_no_json_is_a_422_that_says_what(content):
     assert answer.json()["detail"].startswith("body")
 
 
+RUN_BODY = '{"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hi", "id": "h"}]}, %s}'
+
+
+@pytest.mark.parametrize("bad", ["NaN", "Infinity", "-Infinity", '"\\ud800"', '"\\udc00\\ud800"', '{"\\udfff": 1}'])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/threads", '{"metadata": {"a": %s}}'),
+        ("PATCH", f"/threads/{THREAD}", '{"metadata": {"a": %s}}'),
+        ("POST", "/threads/search", '{"metadata": {"a": %s}}'),
+        ("POST", "/threads/count", '{"metadata": {"a": %s}}'),
+        ("POST", f"/threads/{THREAD}/history", '{"metadata": {"a": %s}}'),
+        ("POST", f"/threads/{THREAD}/runs/stream", RUN_BODY % '"metadata": {"a": %s}'),
+        ("POST", f"/threads/{THREAD}/runs/stream", '{"assistant_id": "agent", "input": {"messages": [%s]}}'),
+    ],
+)
+async def test_what_no_database_holds_is_a_422_and_nothing_is_read_or_written(method, path, body, bad):
+    api = ChatApi()
+    headers = {"content-type": "application/json"}
+    async with api.client() as client:
+        await client.post("/threads", json={"thread_id": THREAD})
+        api.runs.threads.calls.clear()
+        answer = await client.request(method, path, content=body % bad, headers=headers)
+        whole = await client.request(
+            method, "/threads", content='{"metadata": {"a": "\\ud83d\\ude00"}}', headers=headers
+        )
+
+    assert (answer.status_code, list(answer.json())) == (422, ["detail"])
+    assert answer.json()["detail"].startswith("body")
+    assert api.runs.threads.calls.total() == (1 if method == "POST" else 0)
+    # Both halves of a pair are a character like any other.
+    assert whole.status_code == (200 if method == "POST" else 405)
+
+
 async def test_a_body_that_is_too_large_is_a_413():
     async with ChatApi(max_body_bytes=1000).client() as client:
         fits = await client.post("/threads", json={"metadata": {"a": "x" * 900}})
