@@ -7,7 +7,7 @@ directly, so no variable's name is written twice.
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 
 def _comma_separated(value: object) -> object:
@@ -133,6 +133,12 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     max_body_bytes: int = Field(5_500_000, ge=1)
     """What a request may hold; Lambda's own limit is 6 MB for the whole event."""
 
+    @model_validator(mode="after")
+    def _a_lease_outlasts_a_renewal_that_failed(self) -> Self:
+        if self.lease_seconds < 2 * self.lease_renew_seconds:
+            raise ValueError("lease_seconds must be at least twice lease_renew_seconds")
+        return self
+
 
 class SummarizeSettings(FunctionSettings, MemoryKnobs):
     """``functions/summarize``."""
@@ -142,6 +148,8 @@ class SummarizeSettings(FunctionSettings, MemoryKnobs):
     summary_model: str
     """Bedrock model id or inference profile of the summary pass."""
     summary_max_tokens: int = Field(4096, ge=1)
+    model_patience_seconds: float = Field(30.0, gt=0)
+    """When a pass makes no further attempt at the model: the last one must end before the function does."""
     claim_seconds: int = Field(180, ge=1)
     """How long a pass holds its window; longer than the function may run."""
     pass_max_attempts: int = Field(5, ge=1)

@@ -5,6 +5,7 @@ from typing import Final
 
 from functions.summarize.app import handler_of
 from shared.adapters import aws
+from shared.adapters.bedrock.attempts import Attempts
 from shared.adapters.bedrock.chat_models import chat_model
 from shared.adapters.bedrock.summarizer import BedrockSummarizer
 from shared.adapters.clock import SystemClock
@@ -22,7 +23,12 @@ settings = SummarizeSettings.from_environment(os.environ)
 configure_logging(FUNCTION, settings)
 metrics = EmfMetrics(settings.metrics_namespace, FUNCTION)
 threads = DynamoThreads(aws.client("dynamodb"), settings.memory_table)
-model = chat_model(aws.client("bedrock-runtime"), settings.summary_model, max_tokens=settings.summary_max_tokens)
+model = chat_model(
+    aws.client("bedrock-runtime"),
+    settings.summary_model,
+    max_tokens=settings.summary_max_tokens,
+    attempts=Attempts(patience=settings.model_patience_seconds),
+)
 service = SummarizeThread(
     threads=threads,
     messages=DynamoThreadMessages(aws.client("dynamodb"), settings.checkpoint_table),

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from infra.functions import FUNCTIONS
+from shared.adapters import aws
+from shared.adapters.bedrock.attempts import Attempts
 from shared.domain import counters
 from shared.settings import ChatSettings, PurgeSettings, SummarizeSettings
 from tests.infra.templates import Synthesised, properties_of, resources_of, text_of
@@ -61,6 +63,14 @@ def test_the_chat_function_starts_through_the_bootstrap_that_streams(prod: Synth
 def test_a_pass_is_over_before_its_claim_is(prod: Synthesised) -> None:
     claimed_for = SummarizeSettings.model_fields["claim_seconds"].default
     assert prod.functions["summarize"]["Timeout"] < claimed_for
+
+
+def test_a_pass_hears_of_a_silent_model_before_its_time_is_up(prod: Synthesised) -> None:
+    """Else it would end by the platform's hand, and with an alarm instead of a failed attempt."""
+    settings = SummarizeSettings.from_environment(variables(prod.functions["summarize"]))
+    model = aws._CONFIGS["bedrock-runtime"]
+    last_attempt = model.connect_timeout + model.read_timeout
+    assert settings.model_patience_seconds + Attempts().longest_wait + last_attempt < prod.functions["summarize"]["Timeout"]
 
 
 def test_a_turn_may_take_as_long_as_its_stream(prod: Synthesised) -> None:

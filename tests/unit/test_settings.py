@@ -96,3 +96,13 @@ def test_agents_are_names_with_commas() -> None:
     assert settings.agents == ("chat", "weather")
     assert settings.environment()["AGENTS"] == "chat,weather"
     assert len(ChatSettings.from_environment(environment).agents) == 4
+
+
+@pytest.mark.parametrize(("hold", "renew", "fits"), [(30, 10, True), (20, 10, True), (19, 10, False), (10, 30, False)])
+def test_a_lease_outlasts_a_renewal_that_failed(hold: int, renew: int, fits: bool) -> None:
+    values = required(ChatSettings) | {"lease_seconds": hold, "lease_renew_seconds": renew}
+    if fits:
+        assert ChatSettings.model_validate(values).lease_seconds == hold
+    else:
+        with pytest.raises(ValidationError, match="lease_seconds"):
+            ChatSettings.model_validate(values)
