@@ -69,8 +69,8 @@ def test_a_pass_hears_of_a_silent_model_before_its_time_is_up(prod: Synthesised)
     """Else it would end by the platform's hand, and with an alarm instead of a failed attempt."""
     settings = SummarizeSettings.from_environment(variables(prod.functions["summarize"]))
     model = aws._CONFIGS["bedrock-runtime"]
-    last_attempt = model.connect_timeout + model.read_timeout
-    assert settings.model_patience_seconds + Attempts().longest_wait + last_attempt < prod.functions["summarize"]["Timeout"]
+    last_attempt = Attempts().longest_wait + model.connect_timeout + model.read_timeout
+    assert settings.model_patience_seconds + last_attempt < prod.functions["summarize"]["Timeout"]
 
 
 def test_a_turn_may_take_as_long_as_its_stream(prod: Synthesised) -> None:
