@@ -131,7 +131,22 @@ class Meter:
             return self.sizes.scan(TableName=body["TableName"], **where, **limit)["Items"]
         if "IndexName" in body or "ProjectionExpression" not in body:
             return parsed["Items"]
-        return [self._image(body["TableName"], _key_of({"Item": item})) for item in parsed["Items"]]
+        if not parsed["ScannedCount"]:
+            return []
+        where = {"ExclusiveStartKey": _from_wire(body["ExclusiveStartKey"])} if "ExclusiveStartKey" in body else {}
+        condition = body["KeyConditionExpression"]
+        stand_ins = {
+            kind: {name: value for name, value in body.get(kind, {}).items() if name in condition}
+            for kind in ("ExpressionAttributeNames", "ExpressionAttributeValues")
+        }
+        return self.sizes.query(
+            TableName=body["TableName"],
+            KeyConditionExpression=condition,
+            ScanIndexForward=body.get("ScanIndexForward", True),
+            Limit=parsed["ScannedCount"],
+            **where,
+            **{kind: names for kind, names in stand_ins.items() if names},
+        )["Items"]
 
     def rounds(self, until: float = math.inf) -> int:
         """Count requests that had to wait for one another: the longest chain of them that do not overlap."""
