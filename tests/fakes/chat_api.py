@@ -26,8 +26,8 @@ from tests.fakes.small_graph import small_graph
 __all__ = ["OTHER", "USER", "ChatApi", "Event", "events_in"]
 
 
-async def _at_once(_seconds: float) -> None:
-    await asyncio.sleep(0)
+async def _shortly(_seconds: float) -> None:
+    await asyncio.sleep(MOMENT.total_seconds())
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ChatApi:
             Chat(
                 threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics),
                 copies=CopyThread(self.runs.threads, self.runs.runner, self.queue, self.runs.clock),
-                runs=ManageRuns(self.runs.threads, self.runs.run_rows, self.runs.clock, pause=_at_once),
+                runs=ManageRuns(self.runs.threads, self.runs.run_rows, self.runs.clock, pause=_shortly),
                 follow=FollowRun(self.runs.threads, self.runs.run_rows, self.runs.clock, look_every=MOMENT),
                 runner=self.runs.runner,
                 clock=self.runs.clock,

@@ -66,10 +66,13 @@ class RunPorts:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """How a run ended: for the client, for the thread's row, for the event bus, and what stays of the run itself."""
+    """How a run ended: for the client, for the thread's row, for the event bus, and what stays of the run itself.
+
+    Without a ``thread`` the run does not have it any more.
+    """
 
     status: RunStatus
-    thread: ThreadStatus
+    thread: ThreadStatus | None
     outcome: TurnOutcome | None = None
     code: str | None = None
     remembered: Literal["run", "events", "nothing"] = "run"
@@ -332,8 +335,9 @@ class Run:
         _log.error("run failed", extra={**self._facts(), "code": code}, exc_info=error)
         if isinstance(error, LeaseLostError):
             self._ports.metrics.count(counters.LEASE_LOST)
-            # Whoever has the thread now remembers this run, or nobody is to.
-            return _Result("error", "error", outcome="failed", code=code, remembered="nothing")
+            # Whoever takes the thread next remembers this run. Until then its row says of it what is true: that its
+            # lease has ended.
+            return _Result("error", None, outcome="failed", code=code, remembered="nothing")
         return _Result("error", "error", outcome="failed", code=code)
 
     # What stays
@@ -397,6 +401,8 @@ class Run:
         )
 
     async def _release(self, result: _Result) -> None:
+        if result.thread is None:
+            return
         # What was not taken in and stored stays for the next run; what was undone does not.
         undone = result.remembered == "events"
         stored = self._takes_in_pending and self._has_stored_input()
