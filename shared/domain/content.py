@@ -23,15 +23,13 @@ _KINDS: Final[Mapping[str, str]] = {
 
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 
-# Tool calls are a field of the message; the rest are the model's thoughts and marks for the vendor.
-_UNSPOKEN: Final = frozenset(
+CALL_PARTS: Final = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"})
+"""Parts that stand for a tool call; vendors put them beside the message's field of calls."""
+
+# The model's thoughts and marks for the vendor; calls are a field of the message.
+_UNSPOKEN: Final = CALL_PARTS | frozenset(
     {
-        "tool_use",
-        "tool_call",
-        "tool_call_chunk",
         "input_json_delta",
-        "invalid_tool_call",
-        "function_call",
         "thinking",
         "redacted_thinking",
         "reasoning",

@@ -17,15 +17,12 @@ from langchain_core.messages import (
     trim_messages,  # pyright: ignore[reportUnknownVariableType] - of a splitter class that need not be installed
 )
 
-from shared.domain.content import text_of
+from shared.domain.content import CALL_PARTS, text_of
 from shared.domain.turns import Turn, turns_of
 from shared.domain.window import Coverage
 
 NO_RESULT: Final = "This call was not finished; it has no result."
 """What stands for the result of a tool call that was cut off."""
-
-# Parts of a message's content that stand for a tool call; vendors put them beside the field.
-_CALL_PARTS: Final = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"})
 
 
 def trim(
@@ -131,7 +128,7 @@ def _with_callable_calls(message: AIMessage) -> AIMessage:
 
 
 def _is_call(part: str | dict[Any, Any]) -> bool:
-    return isinstance(part, dict) and part.get("type") in _CALL_PARTS
+    return isinstance(part, dict) and part.get("type") in CALL_PARTS
 
 
 def _call_id(part: str | dict[Any, Any]) -> object:

@@ -5,10 +5,10 @@ another turn.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid5
 
 from langchain_core.messages import (
     AIMessage,
@@ -24,7 +24,7 @@ from langchain_core.messages import (
 from shared.domain.content import text_of
 from shared.domain.ids import MessageId
 
-__all__ = ["Role", "Turn", "human_ids", "is_answered", "role_of", "text_of", "transcript", "turns_of", "with_ids"]
+__all__ = ["Role", "Turn", "human_ids", "is_answered", "role_of", "text_of", "transcript", "turns_of"]
 
 Role = Literal["user", "assistant", "tool"]
 """Roles as transcripts and clients name them (TP05)."""
@@ -82,27 +82,6 @@ def turns_of(messages: Sequence[AnyMessage]) -> list[Turn]:
 def human_ids(messages: Sequence[AnyMessage]) -> list[MessageId]:
     """Give the identities of a thread's turns, in order."""
     return [turn.message_id for turn in turns_of(messages)]
-
-
-def with_ids(messages: Sequence[AnyMessage], *, new_id: Callable[[], str] = lambda: str(uuid4())) -> list[AnyMessage]:
-    """Give every human message an id, before anything else happens to what a client sent (decision 2).
-
-    Parameters
-    ----------
-    messages : sequence of message
-        New messages; they stay as they are.
-    new_id : callable, optional
-        Makes an id. It must not repeat: a message with the id of another replaces it in the thread.
-
-    Returns
-    -------
-    list of message
-        The same messages, with copies in the place of human messages that had no id.
-    """
-    return [
-        message.model_copy(update={"id": new_id()}) if isinstance(message, HumanMessage) and not message.id else message
-        for message in messages
-    ]
 
 
 def is_answered(turn: Turn) -> bool:

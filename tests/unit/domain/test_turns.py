@@ -1,5 +1,4 @@
 import json
-from itertools import count
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from shared.domain.turns import human_ids, is_answered, role_of, transcript, turns_of, with_ids
+from shared.domain.turns import human_ids, is_answered, role_of, transcript, turns_of
 from tests.unit.domain.conversations import called, result, spoken
 
 KINDS: st.SearchStrategy[AnyMessage] = st.sampled_from(["human", "ai", "tool", "system"]).map(
@@ -84,29 +83,6 @@ def test_a_human_message_without_an_id_is_known_by_its_place_and_text() -> None:
     assert len(set(identities)) == 4
     assert all(identities)
     assert human_ids([HumanMessage("p"), *thread[1:]])[1:] == identities[1:]
-
-
-def test_human_messages_get_ids_and_others_are_left_alone() -> None:
-    # decision 2
-    numbers = count(1)
-    messages: list[AnyMessage] = [
-        SystemMessage("s"),
-        HumanMessage("q"),
-        AIMessage("a"),
-        HumanMessage("q", id=""),
-        HumanMessage("q", id="m"),
-    ]
-    given_ids = with_ids(messages, new_id=lambda: f"new-{next(numbers)}")
-    assert [message.id for message in given_ids] == [None, "new-1", None, "new-2", "m"]
-    assert [message.id for message in messages] == [None, None, None, "", "m"]
-    assert [message.content for message in given_ids] == [message.content for message in messages]
-
-
-def test_the_same_text_sent_twice_is_two_messages() -> None:
-    # With one id the second would replace the first.
-    one, other = with_ids([HumanMessage("again")]), with_ids([HumanMessage("again")])
-    assert one[0].id
-    assert one[0].id != other[0].id
 
 
 @pytest.mark.parametrize(
