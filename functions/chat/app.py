@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Response
 from starlette.middleware.cors import CORSMiddleware
 
-from functions.chat import assistants, joins, run_registry, runs, states, threads
+from functions.chat import agui, assistants, joins, run_registry, runs, states, threads
 from functions.chat.guarded_route import guarded_route
 from functions.chat.wiring import Chat, json_reply
 from shared.adapters.http import LANGGRAPH_API, install_error_handlers
@@ -82,6 +82,7 @@ _ENDPOINTS: Final[Mapping[tuple[str, str], _Endpoint]] = {
     ),
     ("POST", "/runs/stream"): _Endpoint(runs.stream_stateless_run, str, _STATELESS, media_type=_EVENTS),
     ("POST", "/runs/wait"): _Endpoint(runs.wait_for_stateless_run, replies.FinalReply, _STATELESS),
+    ("POST", "/agui"): _Endpoint(agui.run_agui, str, _RUN, media_type=_EVENTS),
 }
 
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from ag_ui.core import RunAgentInput
+
 from functions.chat.app import routed_app
 from shared.adapters.langgraph_api.run_options import as_markdown
 from shared.adapters.routes import routes_of
@@ -27,9 +29,21 @@ def document() -> dict[str, Any]:
     schema["components"]["securitySchemes"] = {
         "idToken": {"type": "http", "scheme": "bearer", "description": "An ID token of the user pool."}
     }
+    _describe_agui(schema)
     for route in routes_of("chat"):
         schema["paths"][route.path][route.method.lower()]["security"] = [] if route.public else [{"idToken": []}]
     return schema
+
+
+def _describe_agui(schema: dict[str, Any]) -> None:
+    """Add the body that the app itself reads without FastAPI, so as to load the protocol only when it is spoken."""
+    body = RunAgentInput.model_json_schema(ref_template="#/components/schemas/Agui{model}")
+    parts = body.pop("$defs")
+    schema["components"]["schemas"].update({f"Agui{name}": part for name, part in parts.items()})
+    schema["paths"]["/agui"]["post"]["requestBody"] = {
+        "required": True,
+        "content": {"application/json": {"schema": body}},
+    }
 
 
 def text() -> str:

@@ -78,6 +78,7 @@ ROUTES: Final = (
     Route("POST", "/threads/{thread_id}/runs/{run_id}/cancel", "chat"),
     Route("POST", "/runs/stream", "chat", TransferMode.STREAM),
     Route("POST", "/runs/wait", "chat", TransferMode.STREAM),
+    Route("POST", "/agui", "chat", TransferMode.STREAM),
     Route("GET", "/api/memory/profile", "memory_api"),
     Route("DELETE", "/api/memory/profile/{key}", "memory_api"),
     Route("GET", "/api/memory/threads", "memory_api"),

@@ -23,6 +23,11 @@ def sse_event(name: str, data: bytes, number: int) -> bytes:
     number : int
         The event's id, by which a client that comes back says how far it got.
     """
+    return b"event: %b\ndata: %b\nid: %d\n\n" % (name.encode(), on_one_line(data), number)
+
+
+def on_one_line(data: bytes) -> bytes:
+    """Give JSON without what any reader takes for the end of a line."""
     for end in _OTHER_LINE_ENDS:
         data = data.replace(end.encode(), b"\\u%04x" % ord(end))
-    return b"event: %b\ndata: %b\nid: %d\n\n" % (name.encode(), data, number)
+    return data
