@@ -364,7 +364,9 @@ def test_somebody_else_s_thread_is_answered_as_a_missing_one(world, path):
     world.run(world.threads.mark_deleting(USER, OLD, now=NOW))
     assert theirs[0] == 404
     assert theirs[1].keys() == {"code", "message"}
-    assert world.ask("DELETE", path.format(OLD)) == theirs or path == "/api/threads/{}"
+    # Deleting a thread once more queues its purge once more; there are no summaries to delete any more.
+    again = world.ask("DELETE", path.format(OLD))
+    assert again[0] == 204 if path == "/api/threads/{}" else again == theirs
     assert world.ask("DELETE", path.format(OLD), claims={"sub": STRANGER}) == theirs
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import boto3
+import numpy
 import pytest
 from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
@@ -131,7 +132,6 @@ async def test_a_query_by_words_needs_no_vector(stubbed):
 
 async def test_vectors_go_out_as_plain_floats(stubbed):
     """JSON has no 32-bit floats, and a list of whole numbers is none of floats."""
-    numpy = pytest.importorskip("numpy")
     index, stubber = stubbed
     sent = {"float32": [1.0, 0.0, 0.5]}
     for vector in (numpy.asarray(sent["float32"], dtype=numpy.float32), [1, 0, 0.5]):
