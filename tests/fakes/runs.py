@@ -55,6 +55,15 @@ class CountingSaver(InMemorySaver):
         self._called("put", config)
         return await super().aput(config, *rest)
 
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        if "copy" in self.failures:
+            raise self.failures["copy"]
+        for namespace, checkpoints in list(self.storage[source_thread_id].items()):
+            self.storage[target_thread_id][namespace] = dict(checkpoints)
+        for kept in (self.writes, self.blobs):
+            for key in [key for key in kept if key[0] == source_thread_id]:
+                kept[target_thread_id, *key[1:]] = kept[key]
+
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         self.calls["delete_for_runs"] += 1
         for thread, namespaces in self.storage.items():
