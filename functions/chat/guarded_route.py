@@ -8,6 +8,7 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from shared.adapters.http import requesting_user
 
@@ -45,6 +46,15 @@ def _is_deeper(value: object, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(member, levels - 1) for member in members)
 
 
+def _as_json(scope: Scope) -> Scope:
+    """Call a body JSON whatever its client calls it: the passthrough of LangGraph's web interfaces says plain text.
+
+    No page gains by it that could not ask anyway: a token is a header of its own, which makes browsers ask first.
+    """
+    named = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*named, (b"content-type", b"application/json")]}
+
+
 def guarded_route(*, max_body_bytes: int) -> type[APIRoute]:
     """Make the class of the routes that need a token.
 
@@ -62,7 +72,7 @@ def guarded_route(*, max_body_bytes: int) -> type[APIRoute]:
 
             async def guarded(request: Request) -> Response:
                 requesting_user(request)
-                strict = StrictJsonRequest(request.scope, request.receive)
+                strict = StrictJsonRequest(_as_json(request.scope), request.receive)
                 size = len(await strict.body())
                 if size > max_body_bytes:
                     raise HTTPException(413, f"The request holds {size} bytes; it may hold {max_body_bytes}.")
