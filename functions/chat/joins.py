@@ -72,8 +72,10 @@ def _modes(given: Sequence[str] | None) -> frozenset[str]:
         except ValueError:
             read = one.split(",")
         modes += [str(mode).strip() for mode in cast("list[object]", read if isinstance(read, list) else [read])]
-    check_stream_modes(modes)
-    return frozenset(modes)
+    # The SDK writes an empty list as an empty text.
+    named = [mode for mode in modes if mode]
+    check_stream_modes(named)
+    return frozenset(named)
 
 
 class _Events:

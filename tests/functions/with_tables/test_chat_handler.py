@@ -175,3 +175,66 @@ def test_a_turn_costs_few_requests_and_no_more_in_a_long_thread(function):
     assert last == first
     assert last["UpdateItem"] + last["PutItem"] + last["TransactWriteItems"] + last["BatchWriteItem"] <= 5
     assert last["Query"] + last["GetItem"] + last["BatchGetItem"] <= 4
+
+
+def test_a_run_is_given_again_as_it_was_and_known(function):
+    """On the real tables: the log refers to the checkpoint that the run began with."""
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    function.say(thread, "First question")
+    modes = {"stream_mode": ["values", "updates", "messages-tuple"]}
+    events = function.say(thread, "Second question", **modes)
+    runs = function.json("GET", f"/threads/{thread}/runs")
+    again = events_in(function.request("GET", f"/threads/{thread}/runs/{runs[0]['run_id']}/stream")["body"])
+    stopped = function.request("POST", f"/threads/{thread}/runs/{runs[0]['run_id']}/cancel")
+    other = function.request("GET", f"/threads/{thread}/runs/{runs[0]['run_id']}/stream", user="somebody-else")
+
+    assert again == events
+    assert [len(event.data["messages"]) for event in again if event.name == "values"][-1] == 4
+    assert [run["status"] for run in runs] == ["success", "success"]
+    assert (stopped["statusCode"], other["statusCode"]) == (404, 404)
+
+
+def test_a_copy_on_the_real_tables_goes_its_own_way(function):
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    function.say(thread, "First question")
+    copy = function.json("POST", f"/threads/{thread}/copy")["thread_id"]
+    function.say(copy, "In the copy")
+    changed = function.json(
+        "POST", f"/threads/{thread}/state", {"values": {"messages": [{"type": "human", "content": "Added", "id": "m"}]}}
+    )
+    function.say(thread, "After the change")
+
+    assert function.said(copy)[::2] == ["First question", "In the copy"]
+    assert [text for text in function.said(thread) if isinstance(text, str)][:2] == ["First question", "Added"]
+    assert changed["checkpoint"]["thread_id"] == thread
+
+
+def test_a_run_without_a_thread_leaves_nothing_in_the_tables(function):
+    body = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hi"}]}}
+    with tapped(aws.client("dynamodb")) as wire:
+        waited = json.loads(function.request("POST", "/runs/wait", body)["body"])
+        streamed = events_in(function.request("POST", "/runs/stream", body)["body"])
+
+    assert waited["messages"][0]["content"] == "Hi"
+    assert streamed[-1].data["status"] == "success"
+    assert set(wire.counts) <= {"GetItem", "Query", "BatchGetItem"}
+
+
+def test_an_agent_that_failed_goes_on_inside_on_the_real_tables(function):
+    """A sub-agent's own state is in the checkpoint table while its turn is open, and only then."""
+    patches = [{"op": "add", "path": "/city", "value": "Turku"}]
+    function.wire.script = [
+        Answer(["Saving."], calls=[("save_memory", {"patches": patches})]),
+        Refuse(400, "ValidationException"),
+        Answer(["Noted."]),
+    ]
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    failed = function.say(thread, "I live in Turku")
+    body = {"assistant_id": "agent", "input": None}
+    gone_on = events_in(function.request("POST", f"/threads/{thread}/runs/stream", body)["body"])
+
+    assert failed[-1].name == "error"
+    assert gone_on[-1].data["status"] == "success"
+    assert len(function.wire.asked) == 3
+    assert "Noted." in json.dumps(function.said(thread)[-1])
+    assert len(function.said(thread)) == 4
