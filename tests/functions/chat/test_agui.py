@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 from ag_ui.core import Event, EventType
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from shared.domain.errors import ModelThrottledError
@@ -294,6 +296,57 @@ async def test_what_is_no_request_is_refused(content):
     api = ChatApi()
     async with api.client() as http:
         assert (await http.post("/agui", content=content)).status_code == 422
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+ANY_MESSAGE = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "reasoning", "activity"]), "id": st.text()},
+    optional={
+        "content": st.text() | ANYTHING,
+        "toolCallId": st.text() | ANYTHING,
+        "toolCalls": st.lists(
+            st.fixed_dictionaries(
+                {"id": st.text(), "function": st.fixed_dictionaries({"name": st.text(), "arguments": st.text()})}
+            ),
+            max_size=2,
+        ),
+        "error": ANYTHING,
+    },
+)
+
+
+def test_any_body_is_taken_or_refused():
+    api, statuses = ChatApi(), set()
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(ANY_MESSAGE, max_size=3),
+        st.sampled_from([[], [user("Hi")]]),
+        st.fixed_dictionaries(
+            {}, optional={"resume": ANYTHING, "state": ANYTHING, "forwardedProps": ANYTHING, "runId": ANYTHING}
+        ),
+    )
+    def send(before, last, more):
+        async def once():
+            async with api.client() as http:
+                thread = str(uuid4())
+                body = {"threadId": thread, "runId": "r", "messages": [*before, *last], **more}
+                content, headers = json.dumps(body), {"content-type": "application/json"}
+                answer = await http.post("/agui", content=content, headers=headers)
+                assert answer.status_code in {200, 422}, (answer.status_code, answer.text)
+                statuses.add(answer.status_code)
+                if answer.status_code == 200:
+                    assert '"RUN_FINISHED"' in answer.text
+                    assert (await api.runs.threads.get(USER, thread)).status == "idle"
+
+        asyncio.run(once())
+
+    send()
+    assert statuses == {200, 422}
 
 
 async def test_nobody_is_answered():
