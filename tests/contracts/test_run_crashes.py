@@ -77,6 +77,17 @@ class _Client:
 
 
 @dataclass
+class Bus:
+    """Implements ``TurnEvents`` for one process."""
+
+    process: Process
+    published: list[TurnEnded]
+
+    async def publish(self, event: TurnEnded) -> None:
+        self.process.send("put_events", lambda: self.published.append(event))
+
+
+@dataclass
 class World:
     """Two tables and a bus, which outlive every process."""
 
@@ -89,20 +100,11 @@ class World:
     knobs: dict[str, Any] = field(default_factory=dict)
     asks_people: bool = False
 
-    async def publish(self, event: TurnEnded) -> None:
-        self.published.append(event)
-
     def runner(self, process: Process) -> GraphRunner:
         client = process.client(self.client)
 
         def answer(request: Any) -> str:
             return process.send("converse", lambda: self._answer(request))
-
-        class Bus:
-            """Implements ``TurnEvents`` in this process."""
-
-            async def publish(_self, event: TurnEnded) -> None:  # noqa: N805
-                process.send("put_events", lambda: self.published.append(event))
 
         settings = chat_settings(agents=("chat",), **self.knobs)
         model = ScriptedChatModel(*[answer] * 10)
@@ -125,7 +127,7 @@ class World:
             ports=RunPorts(
                 threads=threads,
                 runs=DynamoRuns(client, "memory", pause=no_pause, clock=self.clock),
-                turn_events=Bus(),
+                turn_events=Bus(process, self.published),
                 clock=self.clock,
                 metrics=metrics,
                 turn_end=TRIGGER_BACKGROUND_AGENT,
