@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from fastapi import Response
 
+from functions.chat.states import config_of
 from functions.chat.wiring import GRAPH_ID, Chat, InChat, InThread, User, json_reply
 from shared.adapters.langgraph_api.bodies import ThreadCount, ThreadCreate, ThreadPatch, ThreadSearch
-from shared.adapters.langgraph_api.objects import ThreadMetadata, thread_object, thread_query
+from shared.adapters.langgraph_api.objects import ThreadMetadata, interrupts_of, thread_object, thread_query
 from shared.domain.ids import parse_thread_id
 from shared.domain.threads import DEFAULT_POLICY, ThreadRow
 
@@ -28,8 +29,12 @@ async def create_thread(body: ThreadCreate, user: User, chat: InChat) -> Respons
 
 
 async def get_thread(thread: InThread, user: User, chat: InChat) -> Response:
-    """Give a thread."""
-    return _reply(await chat.threads.get(user, thread), chat)
+    """Give a thread; of one that waits for a person, what is asked."""
+    row = await chat.threads.get(user, thread)
+    given = thread_object(row, graph_id=GRAPH_ID, now=chat.clock.now())
+    if given["status"] == "interrupted":
+        given["interrupts"] = interrupts_of(await chat.runner.reading(user).aget_state(config_of(thread)))
+    return json_reply(given)
 
 
 async def update_thread(thread: InThread, body: ThreadPatch, user: User, chat: InChat) -> Response:

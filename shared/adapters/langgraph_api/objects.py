@@ -171,6 +171,11 @@ def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
     }
 
 
+def interrupts_of(snapshot: Snapshot) -> dict[str, list[Any]]:
+    """Give what a person is asked in a state, by the id of the task that asks."""
+    return {task.id: list(task.interrupts) for task in snapshot.tasks if task.interrupts}
+
+
 def checkpoint_object(config: Mapping[str, Any], thread: ThreadId | None) -> dict[str, Any]:
     """Give a checkpoint's place. The thread is named as the client knows it, whatever the checkpointer calls it."""
     configurable = cast("Mapping[str, Any]", config.get("configurable", {}))

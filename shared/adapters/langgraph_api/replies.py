@@ -136,7 +136,9 @@ class ThreadReply(Reply):
     metadata: Json = Field(description="The client's own, the names of the graph, and the thread's 'title'.")
     status: Status
     values: Json | None = Field(description="The beginning of the first message; the state has all of them.")
-    interrupts: dict[str, list[InterruptReply]] = Field(description="Empty: the state has them.")
+    interrupts: dict[str, list[InterruptReply]] = Field(
+        description="What a person is asked, by task. Lists leave it out: the thread and its state have it."
+    )
 
 
 class SomeOfAThreadReply(Reply):

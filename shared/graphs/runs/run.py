@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import UnknownInterruptError
 
 from shared.domain import counters
-from shared.domain.errors import LeaseLostError
+from shared.domain.errors import InvalidInputError, LeaseLostError
 from shared.domain.events import TurnEnded, TurnOutcome
 from shared.domain.ids import MessageId
 from shared.domain.runs import EventPage, RunRow, RunStatus
@@ -193,8 +193,7 @@ class Run:
             case "rolled_back":
                 await self._saver.undo(self._request.run)
                 self._ports.metrics.count(counters.RUN_CANCELLED)
-                before: ThreadStatus = "interrupted" if self._was_interrupted else "idle"
-                return _Result("interrupted", before, remembered="events")
+                return _Result("interrupted", self._before(), remembered="events")
             case "out_of_time":
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_FAILED)
@@ -326,11 +325,15 @@ class Run:
         if "values" in self._request.modes:
             self._give(Streamed("values", self._stream.values))
 
+    def _before(self) -> ThreadStatus:
+        """Give what the thread was before the run."""
+        return "interrupted" if self._was_interrupted else "idle"
+
     def _failure(self, error: Exception) -> _Result:
         code = failure_code(error)
-        if isinstance(error, UnknownInterruptError):
-            # Nothing was done: the question is still open.
-            return _Result("error", "interrupted", code=code)
+        if isinstance(error, UnknownInterruptError | InvalidInputError) and self._saver.stored is None:
+            # Nothing was done: what was open is open.
+            return _Result("error", self._before(), code=code)
         self._ports.metrics.count(counters.RUN_FAILED)
         _log.error("run failed", extra={**self._facts(), "code": code}, exc_info=error)
         if isinstance(error, LeaseLostError):

@@ -102,6 +102,9 @@ async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConf
         return await graph.aupdate_state(fenced, values, as_node=change.as_node)
     except InvalidUpdateError:
         raise InvalidInputError("as_node: The state cannot be changed as this node, or it must be named.") from None
+    except ValueError:
+        # LangGraph's own way to say it.
+        raise InvalidInputError("values.messages: A message that is to be removed is not there.") from None
 
 
 def _at(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Send
 
+from shared.domain.errors import InvalidInputError
 from shared.domain.turns import Turn, human_ids, is_answered, turns_of
 from shared.graphs.runs.request import ResumeCommand, RunRequest
 
@@ -21,9 +23,14 @@ def graph_input(request: RunRequest, known: Sequence[AnyMessage], pending: Seque
         What the thread has.
     pending : sequence of mapping
         What the thread's row keeps of runs that have not stored it.
+
+    Raises
+    ------
+    InvalidInputError
+        When a message is to be removed that is not there.
     """
     if request.command is not None:
-        return _command(request.command)
+        return _command(request.command, known)
     if not request.messages:
         return None
     return {"messages": [*_left_behind(request, known, pending), *_new(request, known)]}
@@ -76,7 +83,11 @@ def _left_behind(
     ]
 
 
-def _command(command: ResumeCommand) -> Command[Any]:
+def _command(command: ResumeCommand, known: Sequence[AnyMessage]) -> Command[Any]:
+    changes = () if command.update is None else command.update.get("messages", ())
+    there = {REMOVE_ALL_MESSAGES, *(message.id for message in (*known, *changes) if message.type != "remove")}
+    if any(message.type == "remove" and message.id not in there for message in changes):
+        raise InvalidInputError("command.update.messages: A message that is to be removed is not there.")
     return Command(
         resume=command.resume if command.has_resume else None,
         update=dict(command.update) if command.update is not None else None,

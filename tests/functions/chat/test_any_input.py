@@ -7,7 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.adapters.langgraph_api.bodies import HistoryQuery, RunCreate, ThreadCount, ThreadCreate, ThreadSearch
+from shared.adapters.langgraph_api.bodies import (
+    AssistantSearch,
+    HistoryQuery,
+    RunCreate,
+    StateAt,
+    StateUpdate,
+    ThreadCount,
+    ThreadCreate,
+    ThreadSearch,
+)
 from tests.fakes.chat_api import ChatApi
 from tests.fakes.runs import USER
 
@@ -26,6 +35,7 @@ MESSAGE = st.fixed_dictionaries(
     },
 )
 QUESTION = st.fixed_dictionaries({"role": st.just("user"), "content": st.text(min_size=1)})
+CHANGE = st.fixed_dictionaries({"type": st.just("remove"), "id": st.text(max_size=5)})
 KNOWN_VALUES = {
     "assistant_id": st.just("agent"),
     "input": st.fixed_dictionaries({"messages": st.lists(QUESTION, min_size=1, max_size=2)})
@@ -37,12 +47,14 @@ KNOWN_VALUES = {
     "durability": st.sampled_from(["sync", "async", "exit"]),
     "limit": st.integers(-1, 1001),
     "command": st.none() | st.fixed_dictionaries({}, optional={"resume": JSON, "goto": JSON, "update": JSON}),
-    "stream_mode": st.sampled_from(["values", "updates", "messages-tuple", "custom", "events"]),
+    "stream_mode": st.sampled_from(["values", "updates", "messages", "messages-tuple", "custom", "events", "debug"]),
+    "values": st.fixed_dictionaries({"messages": st.lists(MESSAGE | CHANGE, max_size=3)}) | st.none() | JSON,
+    "as_node": st.sampled_from(["confirm", "chat_agent", "trigger_background_agent", "__end__", "__start__", ""]),
     "checkpoint": st.fixed_dictionaries({}, optional={"checkpoint_id": st.text() | JSON, "checkpoint_ns": JSON}),
 }
 
 
-ALWAYS = {RunCreate: ("assistant_id", "input")}
+ALWAYS = {RunCreate: ("assistant_id", "input"), StateUpdate: ("values",), StateAt: ("checkpoint",)}
 
 
 @st.composite
@@ -61,7 +73,13 @@ def bodies_of(draw, model):
         ("/threads/search", ThreadSearch),
         ("/threads/count", ThreadCount),
         ("/threads/{t}/history", HistoryQuery),
+        ("/threads/{t}/state", StateUpdate),
+        ("/threads/{t}/state/checkpoint", StateAt),
         ("/threads/{t}/runs/stream", RunCreate),
+        ("/threads/{t}/runs/wait", RunCreate),
+        ("/runs/stream", RunCreate),
+        ("/runs/wait", RunCreate),
+        ("/assistants/search", AssistantSearch),
     ],
 )
 def test_any_body_is_taken_or_refused(path, model):

@@ -47,6 +47,7 @@ async def test_a_tool_asks_the_turn_waits_and_goes_on_with_the_answer():
     assert [question["value"] for question in values["__interrupt__"]] == [{"question": "Which day?"}]
     assert asked[-1].data["status"] == "interrupted"
     assert row["status"] == "interrupted"
+    assert row["interrupts"] == {state["tasks"][0]["id"]: state["tasks"][0]["interrupts"]}
     assert [each["value"] for each in state["tasks"][0]["interrupts"]] == [{"question": "Which day?"}]
     assert ended_before == []
     assert resumed[-1].data["status"] == "success"

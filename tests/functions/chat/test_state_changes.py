@@ -74,6 +74,18 @@ async def test_a_message_is_changed_added_and_removed():
     assert [message.text for message in conversation.api.model.requests[-1].messages] == ["A", "Better.", "b"]
 
 
+async def test_a_run_may_change_messages_before_it_goes_on():
+    conversation = await Conversation("One.", "Two.").begin()
+    await conversation.say("a")
+    answer = (await conversation.state())["values"]["messages"][1]["id"]
+    update = {"messages": [{"type": "remove", "id": answer}, {"type": "human", "content": "b", "id": "b"}]}
+    await conversation.say("", input=None, command={"update": update, "goto": "chat_agent"})
+    refused = await conversation.say("", input=None, command={"update": {"messages": [{"type": "remove", "id": "x"}]}})
+
+    assert await conversation.said() == ["a", "b", "Two."]
+    assert (refused[-1].name, refused[-1].data["error"]) == ("error", "BAD_REQUEST")
+
+
 async def test_a_change_is_no_turn():
     conversation = await Conversation().begin()
     await conversation.change(values={"messages": [{"type": "human", "content": "Hi"}]})
@@ -157,6 +169,7 @@ async def test_a_change_that_fails_leaves_the_thread_free():
     [
         ({"values": {"routing": {}}}, "values.routing"),
         ({"values": {"messages": [{"type": "remove"}]}}, "values.messages.0.id"),
+        ({"values": {"messages": [{"type": "remove", "id": "nobody"}]}}, "values.messages"),
         ({"values": {"messages": [{"type": "odd"}]}}, "values.messages.0"),
         ({"values": {"messages": [{"type": "human", "content": "b"}]}, "as_node": "nowhere"}, "as_node"),
         ({"values": {"messages": [{"type": "human", "content": "b"}]}, "as_node": "__end__"}, "as_node"),
