@@ -104,7 +104,7 @@ def loaded(client: Any) -> int:
 
 
 class TestDamage:
-    @pytest.mark.parametrize("kind", ["!chunk", "!blob", "!entry"])
+    @pytest.mark.parametrize("kind", ["!segment", "!blob", "!entry"])
     def test_a_missing_item_is_an_error_that_says_where(self, client, kind):
         errors = []
         items = kept(client)

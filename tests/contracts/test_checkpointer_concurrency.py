@@ -71,7 +71,7 @@ class TestBranches:
         newest = max(stored, key=lambda each: each[0]["configurable"]["checkpoint_id"])
         assert texts(values_of(reader)["messages"])[-1] == newest[1]
 
-    def test_both_branches_may_write_chunks(self, client):
+    def test_both_branches_may_write_segments(self, client):
         parent = None
         for number in range(16):
             lines = [f"{each} " + "x" * 3_000 for each in range(number + 1)]

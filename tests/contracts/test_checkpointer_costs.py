@@ -58,20 +58,20 @@ def test_a_turn_takes_three_requests_however_long_the_thread(client, leased):
         assert wire.counts == {"Query": 1, "BatchWriteItem": 1, "UpdateItem": 1}
 
 
-def test_a_turn_fits_one_write_unit_and_chunks_are_written_once(client):
+def test_a_turn_fits_one_write_unit_and_segments_are_written_once(client):
     saver, seen, written = saver_on(client), {}, []
     for number in range(36):
         say(saver, number)
         now = {item["sk"]["S"]: item for item in items_of(client)}
         fresh = {key: item for key, item in now.items() if item != seen.get(key)}
-        written.append(sum(size(item) for key, item in fresh.items() if not key.startswith("!chunk")))
-        assert len([key for key in fresh if key.startswith("!chunk")]) <= 1
+        written.append(sum(size(item) for key, item in fresh.items() if not key.startswith("!segment")))
+        assert len([key for key in fresh if key.startswith("!segment")]) <= 1
         assert not [key for key in fresh if key in seen and not key.endswith("\U0010ffff")]
         seen = now
     # The checkpoint and the guard.
     assert max(written) < 1_024 + 200
-    chunks = [size(item) for key, item in seen.items() if key.startswith("!chunk")]
-    assert sum(chunks) < 0.5 * sum(written)
+    segments = [size(item) for key, item in seen.items() if key.startswith("!segment")]
+    assert sum(segments) < 0.5 * sum(written)
 
 
 @pytest.mark.parametrize(("turns", "queries"), [(1, 1), (10, 1), (40, 2)])

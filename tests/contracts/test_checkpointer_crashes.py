@@ -51,13 +51,13 @@ def grow(client, turns: int):
         graph.invoke(turn, config_of(run_id=f"run{number}"), durability="exit")
 
 
-# How long the thread is, and what is said then. A list of so many turns is given a chunk in the turn after the
+# How long the thread is, and what is said then. A list of so many turns is given a segment in the turn after the
 # ninth, and the checkpoint after that refers to it.
 TURNS = {
     "first": (0, "hello"),
     "small": (3, "hello"),
     "large": (3, NOISE),
-    "chunk": (12, "hello"),
+    "segment": (12, "hello"),
     "base": (13, "hello"),
 }
 
@@ -91,9 +91,9 @@ def test_a_turn(turn):
     assert outcomes == {len(before), len(after)}
 
 
-def test_the_turns_above_do_write_a_chunk_and_a_base():
+def test_the_turns_above_do_write_a_segment_and_a_base():
     with mocked_dynamodb() as client:
-        grow(client, TURNS["chunk"][0])
+        grow(client, TURNS["segment"][0])
         assert newest_record(client).depth > 0
         say(client, "hello")
         assert newest_record(client).offer
@@ -127,7 +127,7 @@ def dying_at_every_request(act, check):
 
 
 def two_namespaces(client):
-    """A thread with chunks, a blob, pending writes, runs and a namespace of a subgraph."""
+    """A thread with segments, a blob, pending writes, runs and a namespace of a subgraph."""
     saver, parent, inner = saver_on(client), None, None
     for number in range(12):
         messages = [HumanMessage(f"message {each} " + "x" * 5_000) for each in range(number + 1)]

@@ -74,7 +74,7 @@ def test_it_goes_on_from_any_checkpoint(client, durability):
     builder = logging(4)
     oracle, oracle_saver = None, InMemorySaver()
     oracle = builder.compile(checkpointer=oracle_saver)
-    for number in range(5):
+    for number in range(4):
         say(builder.compile(checkpointer=saver_on(client)), f"turn {number}", durability)
         say(oracle, f"turn {number}", durability)
     ours = list(builder.compile(checkpointer=saver_on(client)).get_state_history(config_of()))
@@ -167,19 +167,18 @@ def test_pruning_keeps_the_value(client):
     assert len(said["log"]) == len(before["log"]) + 12
 
 
-@pytest.mark.parametrize("frequency", [3, 100])
-def test_removing_a_run_keeps_what_came_after(client, frequency):
-    builder = logging(frequency)
-    for number in range(6):
+def test_removing_a_run_keeps_what_came_after(client):
+    builder = logging(9)
+    for number in range(5):
         config = config_of(run_id=f"run{number}")
         say(builder.compile(checkpointer=saver_on(client)), f"turn {number}", "async", config)
     before = builder.compile(checkpointer=saver_on(client)).get_state(config_of()).values
-    saver_on(client).delete_for_runs(["run2", "run3"])
+    saver_on(client).delete_for_runs(["run1", "run2"])
     assert builder.compile(checkpointer=saver_on(client)).get_state(config_of()).values == before
     said = say(builder.compile(checkpointer=saver_on(client)), "more", "async")
     assert said["log"][: len(before["log"])] == before["log"]
     runs = {each.metadata["run_id"] for each in saver_on(client).list(config_of()) if "run_id" in each.metadata}
-    assert runs == {"run0", "run1", "run4", "run5"}
+    assert runs == {"run0", "run3", "run4"}
 
 
 def test_a_copy_has_its_own_history(client):
@@ -215,15 +214,15 @@ class MovingClock:
 @pytest.mark.parametrize("durability", ["exit", "async"])
 def test_an_expiry_never_cuts_the_history_of_a_living_thread(client, durability):
     clock, builder, keep_for = MovingClock(), logging(), timedelta(days=10)
-    for number in range(7):
+    for number in range(5):
         graph = builder.compile(checkpointer=saver_on(client, keep_for=keep_for, clock=clock))
         said = say(graph, f"turn {number}", durability)
         assert len(said["log"]) == 6 * (number + 1)
         reap(client, clock)
-        clock.at += timedelta(days=4)
-    clock.at += timedelta(days=5)
+        clock.at += timedelta(days=6)
+    clock.at += timedelta(days=3)
     cold = builder.compile(checkpointer=saver_on(client, keep_for=keep_for, clock=clock))
-    assert len(cold.get_state(config_of()).values["log"]) == 42
+    assert len(cold.get_state(config_of()).values["log"]) == 30
 
 
 def reap(client, clock):

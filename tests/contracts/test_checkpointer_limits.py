@@ -82,7 +82,7 @@ def test_a_task_may_write_any_number_of_times(client):
     assert largest_item(client) <= ITEM_MAX_BYTES
 
 
-def test_chunks_of_large_messages_are_split(client):
+def test_segments_of_large_messages_are_split(client):
     saver, config, messages = saver_on(client), None, []
     for number in range(12):
         messages = [*messages, HumanMessage(noise(450_000 if number == 3 else 40_000, number), id=f"m{number}")]

@@ -65,11 +65,11 @@ def test_a_history_of_edits_reads_as_from_the_in_memory_saver(steps):
 
 @settings(max_examples=6, deadline=None)
 @given(steps=STEPS)
-def test_it_does_so_with_chunks_and_bases_at_every_turn(steps):
+def test_it_does_so_with_segments_and_bases_at_every_turn(steps):
     with mocked_dynamodb() as client, pytest.MonkeyPatch.context() as patched:
         patched.setattr(composing, "_LONGEST_LINE", 3)
         patched.setattr(composing, "_LOOSE_IN_BASE", 200)
-        patched.setattr(composing, "_CHUNK_BYTES", 4_000)
+        patched.setattr(composing, "_SEGMENT_BYTES", 4_000)
         patched.setattr(composing, "_WHOLE_INLINE", 5)
         patched.setattr(layout, "_MOST_PIECES", 4)
         check(client, steps)

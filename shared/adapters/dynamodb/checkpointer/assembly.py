@@ -1,4 +1,4 @@
-"""Puts a checkpoint's channel values together from its records and chunks."""
+"""Puts a checkpoint's channel values together from its records and segments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +45,7 @@ class State:
     lists, wholes, blobs : mapping
         The channels' values; a blob's stands elsewhere.
     offered : bool
-        Whether chunks written since the base have been found.
+        Whether segments written since the base have been found.
     """
 
     checkpoint: str
@@ -121,7 +121,7 @@ class Assembly:
     Parameters
     ----------
     shelf : Shelf
-        Where the records and chunks are.
+        Where the records and segments are.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -150,8 +150,8 @@ class Assembly:
         line = self._shelf.ancestry(checkpoint)
         needed = list(_slices(line[0][1].lists))
         offering, hoped_for = _last_offer(line)
-        complete = self._shelf.chunks_of([*needed, *hoped_for], checkpoint)
-        if hoped_for and not complete and not self._shelf.chunks_of(hoped_for, checkpoint):
+        complete = self._shelf.segments_of([*needed, *hoped_for], checkpoint)
+        if hoped_for and not complete and not self._shelf.segments_of(hoped_for, checkpoint):
             offering = None
 
         self._line = {}
@@ -179,7 +179,7 @@ class Assembly:
         if offered:
             for name, offered_layout in record.offer.items():
                 if name not in lists or layout.length(offered_layout) != len(lists[name].elements):
-                    raise corrupt(checkpoint, "its chunks do not fit it.")
+                    raise corrupt(checkpoint, "its segments do not fit it.")
                 lists[name] = replace(lists[name], layout=offered_layout)
         return State(
             checkpoint=checkpoint,
@@ -209,17 +209,17 @@ class Assembly:
         return ListState(elements, layout.join(pieces), change.snapshot)
 
     def _slice(self, piece: Slice, needed_by: str) -> Sequence[Packed]:
-        line = [self._shelf.chunk(piece.last, needed_by)]
+        line = [self._shelf.segment(piece.last, needed_by)]
         at = piece.last
         while at != piece.first:
             before = line[-1].before
             if before is None:
-                raise self._shelf.corrupt(needed_by, "its chunks do not go together.")
+                raise self._shelf.corrupt(needed_by, "its segments do not go together.")
             at = before
-            line.append(self._shelf.chunk(at, needed_by))
-        elements = [element for chunk in reversed(line) for element in chunk.elements]
+            line.append(self._shelf.segment(at, needed_by))
+        elements = [element for segment in reversed(line) for element in segment.elements]
         if len(elements) != piece.total or piece.skip + piece.take > piece.total:
-            raise self._shelf.corrupt(needed_by, "its chunks hold another number of elements.")
+            raise self._shelf.corrupt(needed_by, "its segments hold another number of elements.")
         return elements[piece.skip : piece.skip + piece.take]
 
 
@@ -244,7 +244,7 @@ def base_parts(pieces: Layout, elements: Sequence[Packed]) -> list[Slice | Inlin
 
 
 def _last_offer(line: Sequence[tuple[str, CheckpointRecord]]) -> tuple[str | None, list[Slice]]:
-    """Give the last checkpoint that had chunks written beside it, and what they hold."""
+    """Give the last checkpoint that had segments written beside it, and what they hold."""
     for name, record in reversed(line):
         if record.offer:
             pieces = (piece for each in record.offer.values() for piece in each)

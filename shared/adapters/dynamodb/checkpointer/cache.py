@@ -84,7 +84,7 @@ class Cache:
 
     def __init__(self, bodies_bytes: int = _BODIES_BYTES, footprints_bytes: int = _FOOTPRINTS_BYTES) -> None:
         self.bodies: ByteLimited[tuple[str, Key], bytes] = ByteLimited(bodies_bytes)
-        """Bodies of checkpoints and chunks, as stored."""
+        """Bodies of checkpoints and segments, as stored."""
         self.footprints: ByteLimited[tuple[str, Key], Footprint] = ByteLimited(footprints_bytes)
         """What is known of checkpoints that were loaded or written here."""
         self.newest: ByteLimited[tuple[str, str, str], str] = ByteLimited(_NEWEST_BYTES)

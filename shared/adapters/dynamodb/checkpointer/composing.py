@@ -11,26 +11,26 @@ from shared.adapters.dynamodb.checkpointer.blobs import new_blob
 from shared.adapters.dynamodb.checkpointer.footprint import Footprint, ListFootprint, WholeFootprint
 from shared.adapters.dynamodb.checkpointer.layout import (
     Change,
-    ChunkId,
     Copied,
     Layout,
     Loose,
+    SegmentId,
     changed,
     compare,
-    plan_chunks,
+    plan_segments,
 )
-from shared.adapters.dynamodb.checkpointer.records import BlobRef, CheckpointRecord, ChunkRecord, Inline, ListRecord
+from shared.adapters.dynamodb.checkpointer.records import BlobRef, CheckpointRecord, Inline, ListRecord, SegmentRecord
 from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Whole, digest, serialize
 
 # A reader needs every checkpoint since the last base, and one page of the table is to hold them.
 _LONGEST_LINE: Final = 16
 _HEAVIEST_LINE: Final = 32 * 1024
 
-# A base may carry this much itself before it is worth a chunk: many small chunks compress badly.
+# A base may carry this much itself before it is worth a segment: many small segments compress badly.
 _LOOSE_IN_BASE: Final = 16 * 1024
 
 # What deflate makes of this is well within an item, and more would not compress any better.
-_CHUNK_BYTES: Final = 192 * 1024
+_SEGMENT_BYTES: Final = 192 * 1024
 
 # A value that is larger stands alone, so that the checkpoints after it can refer to it.
 _WHOLE_INLINE: Final = 16 * 1024
@@ -76,8 +76,8 @@ class Composed:
     ----------
     record : CheckpointRecord
         The checkpoint.
-    chunks : mapping
-        Chunks that nothing refers to yet.
+    segments : mapping
+        Segments that nothing refers to yet.
     blobs : mapping
         Values that the checkpoint refers to.
     footprint : Footprint
@@ -85,7 +85,7 @@ class Composed:
     """
 
     record: CheckpointRecord
-    chunks: Mapping[ChunkId, ChunkRecord]
+    segments: Mapping[SegmentId, SegmentRecord]
     blobs: Mapping[BlobRef, bytes]
     footprint: Footprint
 
@@ -154,12 +154,12 @@ def compose(
     carried = _carried_lists(parent, present, contents)
 
     long = parent is not None and (parent.depth + 1 >= _LONGEST_LINE or parent.weight >= _HEAVIEST_LINE)
-    chunks: dict[ChunkId, ChunkRecord] = {}
+    segments: dict[SegmentId, SegmentRecord] = {}
     offer: dict[str, Layout] = {}
     if long and parent is not None and not parent.offered:
-        # The base comes after the chunks, not with them: what it refers to must be there before it, and this way
+        # The base comes after the segments, not with them: what it refers to must be there before it, and this way
         # neither waits for the other.
-        chunks, offer = _offer(draft.checkpoint, contents.lists)
+        segments, offer = _offer(draft.checkpoint, contents.lists)
     if parent is None or (long and not offer):
         record = _base(draft, present, contents, carried, parent_values, serde)
         base, depth, weight = draft.checkpoint, 0, 0
@@ -179,7 +179,7 @@ def compose(
     }
     return Composed(
         record=record,
-        chunks=chunks,
+        segments=segments,
         blobs=contents.blobs,
         footprint=Footprint(
             checkpoint=draft.checkpoint,
@@ -261,19 +261,19 @@ def _carried_lists(parent: Footprint | None, present: frozenset[str], contents: 
     }
 
 
-def _offer(checkpoint: str, lists: Mapping[str, _List]) -> tuple[dict[ChunkId, ChunkRecord], dict[str, Layout]]:
-    chunks: dict[ChunkId, ChunkRecord] = {}
+def _offer(checkpoint: str, lists: Mapping[str, _List]) -> tuple[dict[SegmentId, SegmentRecord], dict[str, Layout]]:
+    segments: dict[SegmentId, SegmentRecord] = {}
     offer: dict[str, Layout] = {}
     if sum(each.loose_bytes for each in lists.values()) <= _LOOSE_IN_BASE:
-        return chunks, offer
+        return segments, offer
     for name, each in lists.items():
         sizes = [len(content) for _, content in each.elements]
-        plans, layout = plan_chunks(each.layout, sizes, checkpoint, len(chunks), _CHUNK_BYTES)
+        plans, layout = plan_segments(each.layout, sizes, checkpoint, len(segments), _SEGMENT_BYTES)
         if plans:
             offer[name] = layout
         for plan in plans:
-            chunks[plan.id] = ChunkRecord(plan.before, each.elements[plan.start : plan.start + plan.count])
-    return chunks, offer
+            segments[plan.id] = SegmentRecord(plan.before, each.elements[plan.start : plan.start + plan.count])
+    return segments, offer
 
 
 def _base(

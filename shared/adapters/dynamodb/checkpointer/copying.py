@@ -10,7 +10,7 @@ from shared.adapters.dynamodb.schema import TTL
 
 
 def copy_thread(table: CheckpointTable, source: Place, target: Place) -> None:
-    """Copy every checkpoint, write, chunk and blob of a thread to one that has none.
+    """Copy every checkpoint, write, segment and blob of a thread to one that has none.
 
     The target reads as empty until everything is there; a copy that was broken off is completed by another one.
 

@@ -1,6 +1,6 @@
 """How long checkpoints are kept, so that none outlives what it needs.
 
-A checkpoint needs older items: its line down to the last base, chunks, blobs, for delta channels the writes of its
+A checkpoint needs older items: its line down to the last base, segments, blobs, for delta channels the writes of its
 ancestors. It expires with them, never later. Before what a new checkpoint needs has less time left than it is to be
 kept for, all of that is given one and a half times as long, so each item of a living thread is touched once in half
 that time. A thread that was begun without an end keeps having none.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from shared.adapters.dynamodb.checkpointer.footprint import Footprint
-from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries_of, entry_name, namespace_blobs
+from shared.adapters.dynamodb.checkpointer.keys import Place, Span, entries_of, entry_name, namespace_blobs, segments
 from shared.adapters.dynamodb.checkpointer.layout import Slice
 from shared.adapters.dynamodb.checkpointer.table import (
     RUN,
@@ -63,7 +63,7 @@ class Expiry:
         slices = [piece for each in parent.lists.values() for piece in each.layout if isinstance(piece, Slice)]
         if slices:
             first, last = min(piece.first for piece in slices), max(piece.last for piece in slices)
-            spans.append(chunks(namespace, first.checkpoint, last.checkpoint))
+            spans.append(segments(namespace, first.checkpoint, last.checkpoint))
         spans.append(namespace_blobs(namespace))
         for span in spans:
             for page in self._table.pages(place.partition, span, keys_only=True):

@@ -58,7 +58,7 @@ class Footprint:
     depth, weight : int
         As in the record.
     offered : bool
-        Whether chunks have been written since the base, and are known to be there.
+        Whether segments have been written since the base, and are known to be there.
     since : mapping
         As in the record.
     expires : int or None

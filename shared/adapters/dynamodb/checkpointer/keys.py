@@ -9,7 +9,7 @@ A thread's partition is its owner and its id. In it stand, by sort key:
     checkpoint's writes, then that checkpoint, then its ancestors: one page is enough to load a short thread.
 ``entry, (root), top``
     The thread's guard, above everything else of the root namespace, so that the same page brings it along.
-``chunk, namespace, checkpoint, number``
+``segment, namespace, checkpoint, number``
     Elements of long lists, compressed together.
 ``blob, namespace, checkpoint, name, part``
     What is too large for one item.
@@ -37,7 +37,7 @@ ROOT: Final = ""
 """The namespace of the graph that was called; subgraphs have others."""
 
 _ENTRY: Final = "entry"
-_CHUNK: Final = "chunk"
+_SEGMENT: Final = "segment"
 _BLOB: Final = "blob"
 _HEAD: Final = "h"
 _WRITES: Final = "w"
@@ -93,9 +93,9 @@ class Place:
         """Give the key of one page of a task's writes."""
         return self.partition, _sort_key(_ENTRY, namespace, _checked(checkpoint), _WRITES, task, page)
 
-    def chunk(self, namespace: str, checkpoint: str, number: int) -> Key:
-        """Give the key of a chunk; numbers of one checkpoint's chunks keep their order."""
-        return self.partition, _sort_key(_CHUNK, namespace, _checked(checkpoint), f"{number:06}")
+    def segment(self, namespace: str, checkpoint: str, number: int) -> Key:
+        """Give the key of a segment; numbers of one checkpoint's segments keep their order."""
+        return self.partition, _sort_key(_SEGMENT, namespace, _checked(checkpoint), f"{number:06}")
 
     def blob(self, namespace: str, checkpoint: str, name: str, part: int) -> Key:
         """Give the key of one part of a blob."""
@@ -146,14 +146,14 @@ def all_entries() -> Span:
     return Span(row_prefix(_ENTRY), row_prefix(_ENTRY) + _ABOVE_ALL)
 
 
-def chunks(namespace: str, first: str, last: str) -> Span:
-    """Give the range of the chunks that the checkpoints from ``first`` to ``last`` made."""
-    return Span(row_prefix(_CHUNK, namespace, first), row_prefix(_CHUNK, namespace, last) + _TOP)
+def segments(namespace: str, first: str, last: str) -> Span:
+    """Give the range of the segments that the checkpoints from ``first`` to ``last`` made."""
+    return Span(row_prefix(_SEGMENT, namespace, first), row_prefix(_SEGMENT, namespace, last) + _TOP)
 
 
-def all_chunks() -> Span:
-    """Give the range of every chunk."""
-    return Span(row_prefix(_CHUNK), row_prefix(_CHUNK) + _ABOVE_ALL)
+def all_segments() -> Span:
+    """Give the range of every segment."""
+    return Span(row_prefix(_SEGMENT), row_prefix(_SEGMENT) + _ABOVE_ALL)
 
 
 def blobs_of(namespace: str, checkpoint: str) -> Span:
@@ -168,8 +168,8 @@ def namespace_blobs(namespace: str) -> Span:
     return Span(prefix, prefix + _TOP)
 
 
-def chunk_name(sort_key: str) -> tuple[str, str, int]:
-    """Give namespace, checkpoint and number of a chunk's sort key."""
+def segment_name(sort_key: str) -> tuple[str, str, int]:
+    """Give namespace, checkpoint and number of a segment's sort key."""
     (_, namespace, checkpoint), number = decode_key(sort_key[1:])
     return namespace, checkpoint, int(number)
 

@@ -1,8 +1,8 @@
 """Where the elements of a long list are stored, and how a list differs from the one before it.
 
-Once in a while the newest elements of a list are written together as a *chunk*, better compressed than turn by turn
-and never to be written again. A chunk names the chunk before it, so a *slice* of a list is told by its first and its
-last chunk, however many lie between. A list's *layout* is slices, and between or after them loose elements, which
+Once in a while the newest elements of a list are written together as a *segment*, better compressed than turn by turn
+and never to be written again. A segment names the one before it, so a *slice* of a list is told by its first and its
+last segment, however many lie between. A list's *layout* is slices, and between or after them loose elements, which
 stand in the checkpoints themselves.
 
 Everything here is pure.
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 
-class ChunkId(NamedTuple):
-    """Which chunk: the checkpoint that wrote it, and its number there."""
+class SegmentId(NamedTuple):
+    """Which segment: the checkpoint that wrote it, and its number there."""
 
     checkpoint: str
     number: int
@@ -22,33 +22,33 @@ class ChunkId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Elements that stand in chunks.
+    """Elements that stand in segments.
 
     Parameters
     ----------
-    first, last : ChunkId
-        The chunks at the two ends; each chunk but the first names the one before it.
+    first, last : SegmentId
+        The segments at the two ends; each segment but the first names the one before it.
     total : int
-        How many elements the chunks hold.
+        How many elements the segments hold.
     skip, take : int
         Which of them are meant.
     """
 
-    first: ChunkId
-    last: ChunkId
+    first: SegmentId
+    last: SegmentId
     total: int
     skip: int
     take: int
 
     @property
     def open_ended(self) -> bool:
-        """Whether the slice goes to the end of its last chunk, so that a new chunk can carry it on."""
+        """Whether the slice goes to the end of its last segment, so that a new segment can carry it on."""
         return self.skip + self.take == self.total
 
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """Elements that stand in no chunk."""
+    """Elements that stand in no segment."""
 
     take: int
 
@@ -124,8 +124,8 @@ def _pieces(layout: Layout, changes: Sequence[Change]) -> Iterator[Piece]:
 
 
 def _follows(before: Slice, piece: Slice) -> bool:
-    same_chunks = (before.first, before.last, before.total) == (piece.first, piece.last, piece.total)
-    return same_chunks and before.skip + before.take == piece.skip
+    same_segments = (before.first, before.last, before.total) == (piece.first, piece.last, piece.total)
+    return same_segments and before.skip + before.take == piece.skip
 
 
 def compare(earlier: Sequence[bytes], later: Sequence[bytes]) -> list[Change]:
@@ -160,21 +160,21 @@ def _without_empty(changes: Iterable[Change]) -> list[Change]:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkPlan:
-    """A chunk that is to be written.
+class SegmentPlan:
+    """A segment that is to be written.
 
     Parameters
     ----------
-    id : ChunkId
+    id : SegmentId
         Its name.
-    before : ChunkId or None
-        The chunk it carries on.
+    before : SegmentId or None
+        The segment it carries on.
     start, count : int
         Which elements of the list it takes.
     """
 
-    id: ChunkId
-    before: ChunkId | None
+    id: SegmentId
+    before: SegmentId | None
     start: int
     count: int
 
@@ -183,10 +183,10 @@ class ChunkPlan:
 _MOST_PIECES = 24
 
 
-def plan_chunks(
+def plan_segments(
     layout: Layout, sizes: Sequence[int], checkpoint: str, first_number: int, max_bytes: int
-) -> tuple[list[ChunkPlan], Layout]:
-    """Plan the chunks that take up every loose element of a list.
+) -> tuple[list[SegmentPlan], Layout]:
+    """Plan the segments that take up every loose element of a list.
 
     Parameters
     ----------
@@ -195,20 +195,20 @@ def plan_chunks(
     sizes : sequence of int
         The bytes of each element.
     checkpoint : str
-        Which checkpoint will have written the chunks.
+        Which checkpoint will have written the segments.
     first_number : int
-        The first chunk's number.
+        The first segment's number.
     max_bytes : int
-        What one chunk may take; an element that is larger gets a chunk of its own.
+        What one segment may take; an element that is larger gets a segment of its own.
 
     Returns
     -------
-    list of ChunkPlan, tuple
-        The chunks, and the layout once they are there.
+    list of SegmentPlan, tuple
+        The segments, and the layout once they are there.
     """
     if len(layout) > _MOST_PIECES:
         layout = (Loose(length(layout)),)
-    plans: list[ChunkPlan] = []
+    plans: list[SegmentPlan] = []
     pieces: list[Piece] = []
     at = 0
     for piece in layout:
@@ -218,8 +218,8 @@ def plan_chunks(
             carried_on = pieces[-1] if pieces else None
             whole = carried_on if isinstance(carried_on, Slice) and carried_on.open_ended else None
             for start, count in _groups(sizes, at, piece.take, max_bytes):
-                name = ChunkId(checkpoint, first_number + len(plans))
-                plans.append(ChunkPlan(name, whole.last if whole else None, start, count))
+                name = SegmentId(checkpoint, first_number + len(plans))
+                plans.append(SegmentPlan(name, whole.last if whole else None, start, count))
                 if whole is None:
                     whole = Slice(name, name, count, 0, count)
                     pieces.append(whole)
@@ -259,4 +259,4 @@ def from_wire(wire: Sequence[Any]) -> Layout:
 def slice_from_wire(wire: Sequence[Any]) -> Slice:
     """Read one slice."""
     *ends, total, skip, take = wire
-    return Slice(ChunkId(*ends[:2]), ChunkId(*ends[-2:]), total, skip, take)
+    return Slice(SegmentId(*ends[:2]), SegmentId(*ends[-2:]), total, skip, take)

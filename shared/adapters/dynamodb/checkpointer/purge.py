@@ -42,7 +42,7 @@ class DynamoCheckpoints:
         self._removal = Removal(table, cache, Reader(table, cache))
 
     async def purge(self, user: UserId, thread: ThreadId) -> None:
-        """Remove every checkpoint, write, chunk and blob of the thread, and refuse what still comes.
+        """Remove every checkpoint, write, segment and blob of the thread, and refuse what still comes.
 
         Raises
         ------

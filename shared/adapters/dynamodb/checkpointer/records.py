@@ -1,11 +1,11 @@
-"""What the bodies of checkpoints, chunks and writes say."""
+"""What the bodies of checkpoints, segments and writes say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from shared.adapters.dynamodb.checkpointer import codec, layout, values
-from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Layout, Slice
+from shared.adapters.dynamodb.checkpointer.layout import Layout, SegmentId, Slice
 from shared.adapters.dynamodb.checkpointer.values import Listed, Packed, Stored, Whole
 
 
@@ -88,7 +88,7 @@ class CheckpointRecord:
     blobs : mapping
         Those of them that are too large to stand here.
     offer : mapping
-        Where the lists' elements stand once the chunks are there that were written beside this checkpoint. Whether
+        Where the lists' elements stand once the segments are there that were written beside this checkpoint. Whether
         they are is not certain until they have been seen.
     since : mapping
         For each delta channel that has no value here, the oldest checkpoint that its history may need.
@@ -162,18 +162,18 @@ class CheckpointRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkRecord:
+class SegmentRecord:
     """Elements of a list that were written together.
 
     Parameters
     ----------
-    before : ChunkId or None
-        The chunk that this one carries on.
+    before : SegmentId or None
+        The segment that this one carries on.
     elements : sequence of tuple
         The elements.
     """
 
-    before: ChunkId | None
+    before: SegmentId | None
     elements: Sequence[Packed]
 
     def body(self) -> bytes:
@@ -182,13 +182,13 @@ class ChunkRecord:
         return codec.encode([before, [values.to_wire(element) for element in self.elements]])
 
     @classmethod
-    def read(cls, body: bytes) -> "ChunkRecord":
-        """Read an item's body. Raises ``ValueError`` when it is not a chunk's."""
+    def read(cls, body: bytes) -> "SegmentRecord":
+        """Read an item's body. Raises ``ValueError`` when it is not a segment's."""
         try:
             before, elements = codec.decode(body)
-            return cls(ChunkId(*before) if before else None, [values.from_wire(element) for element in elements])
+            return cls(SegmentId(*before) if before else None, [values.from_wire(element) for element in elements])
         except TypeError as error:
-            raise ValueError("The body is not a chunk's.") from error
+            raise ValueError("The body is not a segment's.") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,20 +16,20 @@ from shared.adapters.dynamodb.checkpointer.keys import (
     Place,
     Span,
     all_blobs,
-    all_chunks,
     all_entries,
+    all_segments,
     blob_name,
     blobs_of,
-    chunk_name,
-    chunks,
     entries,
     entries_of,
     entry_name,
     everything,
     run_partition,
     run_target,
+    segment_name,
+    segments,
 )
-from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
+from shared.adapters.dynamodb.checkpointer.layout import SegmentId, Slice
 from shared.adapters.dynamodb.checkpointer.reader import Found, Loaded, Reader
 from shared.adapters.dynamodb.checkpointer.rewriting import standing_alone
 from shared.adapters.dynamodb.checkpointer.shelf import Shelf
@@ -139,7 +139,7 @@ class Removal:
         if not survivors:
             # Nothing was built on them, so what they stored beside them is needed by nobody.
             for checkpoint in sorted(doomed):
-                for span in (chunks(namespace, checkpoint, checkpoint), blobs_of(namespace, checkpoint)):
+                for span in (segments(namespace, checkpoint, checkpoint), blobs_of(namespace, checkpoint)):
                     self._table.write(deletes=self._keys(place, span))
 
     def _rewrite(self, place: Place, loaded: Loaded) -> None:
@@ -169,18 +169,18 @@ class Removal:
             self._cache.footprints.forget((self._table.name, key))
 
     def _collect_garbage(self, place: Place, kept: Sequence[Loaded]) -> None:
-        """Remove the chunks and blobs of namespaces that their one checkpoint does not need."""
+        """Remove the segments and blobs of namespaces that their one checkpoint does not need."""
         newest = {each.namespace: each.checkpoint for each in kept}
-        chunks_needed = {(each.namespace, *name) for each in kept for name in self._chunks_of(place, each)}
+        segments_needed = {(each.namespace, *name) for each in kept for name in self._segments_of(place, each)}
         blobs_needed = {
             (each.namespace, ref.checkpoint, ref.name) for each in kept for ref in each.state.blobs.values()
         }
         deletes: list[Key] = []
-        for key in self._keys(place, all_chunks()):
-            namespace, checkpoint, number = chunk_name(key[1])
+        for key in self._keys(place, all_segments()):
+            namespace, checkpoint, number = segment_name(key[1])
             # A later checkpoint's may be about to be needed.
             old = checkpoint <= newest.get(namespace, "")
-            if old and (namespace, checkpoint, number) not in chunks_needed:
+            if old and (namespace, checkpoint, number) not in segments_needed:
                 deletes.append(key)
         for key in self._keys(place, all_blobs()):
             namespace, checkpoint, name = blob_name(key[1])
@@ -190,15 +190,15 @@ class Removal:
                 deletes.append(key)
         self._table.write(deletes=deletes)
 
-    def _chunks_of(self, place: Place, loaded: Loaded) -> Iterator[ChunkId]:
+    def _segments_of(self, place: Place, loaded: Loaded) -> Iterator[SegmentId]:
         shelf = Shelf(self._table, self._cache, place, loaded.namespace)
         pieces = [each for state in loaded.state.lists.values() for each in state.layout if isinstance(each, Slice)]
-        shelf.chunks_of(pieces, loaded.checkpoint)
+        shelf.segments_of(pieces, loaded.checkpoint)
         for piece in pieces:
-            at: ChunkId | None = piece.last
+            at: SegmentId | None = piece.last
             while at is not None:
                 yield at
-                at = None if at == piece.first else shelf.chunk(at, loaded.checkpoint).before
+                at = None if at == piece.first else shelf.segment(at, loaded.checkpoint).before
 
     def _sweep(self, place: Place) -> set[Key]:
         """Remove what is there at the moment, and give the keys."""

@@ -12,7 +12,7 @@ from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, Fold
 def standing_alone(reader: Reader, place: Place, loaded: Loaded) -> CheckpointRecord:
     """Give the record that says the same as a checkpoint's, without any checkpoint before it.
 
-    What stands in chunks and blobs stays there. The histories of delta channels, which are made from the writes of
+    What stands in segments and blobs stays there. The histories of delta channels, which are made from the writes of
     earlier checkpoints, are taken over.
     """
     state, record = loaded.state, loaded.record

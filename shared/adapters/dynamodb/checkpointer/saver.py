@@ -46,9 +46,9 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
     It reaches the threads of one owner and of nobody else. Every read is consistent.
 
     A checkpoint stores what it adds to its parent: new elements of lists, changed values of other channels. Every so
-    many checkpoints one says everything again, by reference to compressed chunks that are written once. So a turn that
-    is stored at its end (``durability="exit"``) takes three requests, and loading a thread takes one, or two for a long
-    thread that this process has not met before.
+    many checkpoints one says everything again, by reference to compressed segments that are written once. So a turn
+    that is stored at its end (``durability="exit"``) takes three requests, and loading a thread takes one, or two for
+    a long thread that this process has not met before.
 
     Two runs that follow the same checkpoint become branches, and the newer one is the thread's head. A run that says
     the number of its lease in ``configurable["lease_number"]`` is refused once a run with a higher number has

@@ -1,13 +1,13 @@
-"""Bodies of one namespace's checkpoints and chunks: from what was read, else from the cache, else from the table."""
+"""Bodies of one namespace's checkpoints and segments: from what was read, else from the cache, else from the table."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from shared.adapters.dynamodb.checkpointer.blobs import BLOB, BODY, pointed_at, read_blobs
 from shared.adapters.dynamodb.checkpointer.cache import Cache
-from shared.adapters.dynamodb.checkpointer.keys import Place, Span, chunks, entries, entries_of
-from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Slice
-from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, ChunkRecord
+from shared.adapters.dynamodb.checkpointer.keys import Place, Span, entries, entries_of, segments
+from shared.adapters.dynamodb.checkpointer.layout import SegmentId, Slice
+from shared.adapters.dynamodb.checkpointer.records import CheckpointRecord, SegmentRecord
 from shared.adapters.dynamodb.checkpointer.table import RUN, CheckpointTable, Item, key_of, run_of
 from shared.adapters.dynamodb.items import Key
 from shared.adapters.dynamodb.schema import TTL
@@ -16,7 +16,7 @@ from shared.domain.errors import CorruptCheckpointError
 R = TypeVar("R")
 
 _PEEK: Final = 4
-"""How many chunks are read first when older ones are at hand."""
+"""How many segments are read first when older ones are at hand."""
 
 _PAGE_ITEMS: Final = 40
 """How many checkpoints and writes are read at a time of a line that is not at hand."""
@@ -49,7 +49,7 @@ class Shelf:
         self._trusting = trusting
         self._items: dict[Key, Item] = {}
         self._records: dict[str, CheckpointRecord] = {}
-        self._chunks: dict[ChunkId, ChunkRecord] = {}
+        self._segments: dict[SegmentId, SegmentRecord] = {}
 
     def put(self, items: Iterable[Item]) -> None:
         """Take in items as they were read."""
@@ -97,16 +97,16 @@ class Shelf:
                 break
         raise self.corrupt(checkpoint, "its ancestors lead nowhere.")
 
-    def chunks_of(self, pieces: Sequence[Slice], needed_by: str) -> bool:
-        """Get the chunks of slices at hand; give whether all are there."""
+    def segments_of(self, pieces: Sequence[Slice], needed_by: str) -> bool:
+        """Get the segments of slices at hand; give whether all are there."""
         missing = ((each.first, self._first_missing(each, needed_by)) for each in pieces)
         gaps = [(first, gap) for first, gap in missing if gap is not None]
         if not gaps:
             return True
         low, high = min(first for first, _ in gaps), max(gap for _, gap in gaps)
-        span = chunks(self.namespace, low.checkpoint, high.checkpoint)
-        if self._trusting and all(self._chunk(first, needed_by) is not None for first, _ in gaps):
-            # Older chunks are at hand, so it is likely that only the newest few are new to this process.
+        span = segments(self.namespace, low.checkpoint, high.checkpoint)
+        if self._trusting and all(self._segment(first, needed_by) is not None for first, _ in gaps):
+            # Older segments are at hand, so it is likely that only the newest few are new to this process.
             nothing: list[Item] = []
             self.put(next(self._table.pages(self.place.partition, span, newest_first=True, limit=_PEEK), nothing))
             if self._complete(pieces, needed_by):
@@ -115,18 +115,18 @@ class Shelf:
             self.put(page)
         return self._complete(pieces, needed_by)
 
-    def chunk(self, name: ChunkId, needed_by: str) -> ChunkRecord:
-        """Give a chunk that must be there.
+    def segment(self, name: SegmentId, needed_by: str) -> SegmentRecord:
+        """Give a segment that must be there.
 
         Raises
         ------
         CorruptCheckpointError
             When it is missing.
         """
-        chunk = self._chunk(name, needed_by)
-        if chunk is None:
-            raise self.corrupt(needed_by, f"chunk {name.number} of {name.checkpoint} is missing.")
-        return chunk
+        segment = self._segment(name, needed_by)
+        if segment is None:
+            raise self.corrupt(needed_by, f"segment {name.number} of {name.checkpoint} is missing.")
+        return segment
 
     def corrupt(self, checkpoint: str, why: str) -> CorruptCheckpointError:
         """Give the error that names a checkpoint of this thread."""
@@ -135,22 +135,22 @@ class Shelf:
     def _complete(self, pieces: Sequence[Slice], needed_by: str) -> bool:
         return all(self._first_missing(each, needed_by) is None for each in pieces)
 
-    def _first_missing(self, piece: Slice, needed_by: str) -> ChunkId | None:
-        at: ChunkId | None = piece.last
+    def _first_missing(self, piece: Slice, needed_by: str) -> SegmentId | None:
+        at: SegmentId | None = piece.last
         while at is not None:
-            chunk = self._chunk(at, needed_by)
-            if chunk is None:
+            segment = self._segment(at, needed_by)
+            if segment is None:
                 return at
-            at = None if at == piece.first else chunk.before
+            at = None if at == piece.first else segment.before
         return None
 
-    def _chunk(self, name: ChunkId, needed_by: str) -> ChunkRecord | None:
-        chunk = self._chunks.get(name)
-        if chunk is None:
-            body = self._body(self.place.chunk(self.namespace, *name), name.checkpoint)
+    def _segment(self, name: SegmentId, needed_by: str) -> SegmentRecord | None:
+        segment = self._segments.get(name)
+        if segment is None:
+            body = self._body(self.place.segment(self.namespace, *name), name.checkpoint)
             if body is not None:
-                chunk = self._chunks[name] = self._read(ChunkRecord.read, body, needed_by)
-        return chunk
+                segment = self._segments[name] = self._read(SegmentRecord.read, body, needed_by)
+        return segment
 
     def _body(self, key: Key, checkpoint: str) -> bytes | None:
         stored = self._items.get(key)

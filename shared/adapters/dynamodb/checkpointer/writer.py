@@ -253,7 +253,7 @@ def _best_effort(take_back: Callable[[], None]) -> None:
 def _parcel(place: Place, namespace: str, composed: Composed, expires: int | None, run: str | None) -> _Parcel:
     checkpoint = composed.footprint.checkpoint
     head = place.head(namespace, checkpoint)
-    bodies = {place.chunk(namespace, *name): chunk.body() for name, chunk in composed.chunks.items()}
+    bodies = {place.segment(namespace, *name): segment.body() for name, segment in composed.segments.items()}
     bodies[head] = composed.record.body()
     first = [
         each for ref, content in composed.blobs.items() for each in blob_items(place, namespace, ref, content, expires)

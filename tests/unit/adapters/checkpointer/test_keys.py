@@ -46,7 +46,7 @@ def test_items_of_different_kinds_never_share_a_key(owner, thread, namespace, ch
         place.guard,
         place.head(namespace, checkpoint),
         place.writes(namespace, checkpoint, name, name),
-        place.chunk(namespace, checkpoint, 0),
+        place.segment(namespace, checkpoint, 0),
         place.blob(namespace, checkpoint, name, 0),
         place.run_entry(name, namespace, checkpoint),
     }
@@ -67,8 +67,8 @@ def test_a_sort_key_says_what_it_stands_for(parts):
         namespace, checkpoint, task, page
     )
     assert entry_name(place.guard[1]) is None
-    assert entry_name(place.chunk(namespace, checkpoint, 1)[1]) is None
-    assert keys.chunk_name(place.chunk(namespace, checkpoint, 7)[1]) == (namespace, checkpoint, 7)
+    assert entry_name(place.segment(namespace, checkpoint, 1)[1]) is None
+    assert keys.segment_name(place.segment(namespace, checkpoint, 7)[1]) == (namespace, checkpoint, 7)
     assert keys.blob_name(place.blob(namespace, checkpoint, task, 7)[1]) == (namespace, checkpoint, task)
 
 
@@ -101,9 +101,9 @@ def test_ranges_hold_what_they_name_and_the_guard_stands_on_top(namespace, check
     assert keys.entries("").last == place.guard[1]
     if namespace == "":
         assert writes < place.guard[1]
-    chunk, blob = place.chunk(namespace, checkpoint, 3)[1], place.blob(namespace, checkpoint, task, 3)[1]
-    for span in (keys.chunks(namespace, checkpoint, checkpoint), keys.all_chunks(), keys.everything()):
-        assert span.first <= chunk <= span.last
+    segment, blob = place.segment(namespace, checkpoint, 3)[1], place.blob(namespace, checkpoint, task, 3)[1]
+    for span in (keys.segments(namespace, checkpoint, checkpoint), keys.all_segments(), keys.everything()):
+        assert span.first <= segment <= span.last
     for span in (keys.namespace_blobs(namespace), keys.all_blobs(), keys.everything()):
         assert span.first <= blob <= span.last
 

@@ -1,4 +1,4 @@
-"""Lists, told by what they have in common with earlier ones, and the chunks that their elements stand in."""
+"""Lists, told by what they have in common with earlier ones, and the segments that their elements stand in."""
 
 from hashlib import sha256
 
@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 
 from shared.adapters.dynamodb.checkpointer import layout
 from shared.adapters.dynamodb.checkpointer.layout import (
-    ChunkId,
     Copied,
     Fresh,
     Loose,
+    SegmentId,
     Slice,
     changed,
     compare,
     cut,
     join,
     length,
-    plan_chunks,
+    plan_segments,
 )
 
 # Few different elements, so that equal ones stand in many places.
 LISTS = st.lists(st.integers(0, 8).map(lambda n: sha256(bytes([n])).digest()), max_size=20)
 
 
-def chunk(number: int) -> ChunkId:
-    return ChunkId(f"{number:03}", 0)
+def segment(number: int) -> SegmentId:
+    return SegmentId(f"{number:03}", 0)
 
 
 def applied(earlier, later, changes):
@@ -73,12 +73,12 @@ def test_a_moving_window_copies_what_stays():
     assert compare(names(1, 2, 3, 4), names(3, 4, 5, 6)) == [Copied(2, 2), Fresh(2, 2)]
 
 
-# Layouts over a line of chunks, as lists of the elements they stand for.
+# Layouts over a line of segments, as lists of the elements they stand for.
 PIECES = st.lists(
     st.one_of(
         st.integers(1, 5).map(Loose),
         st.builds(
-            lambda skip, take, more: Slice(chunk(0), chunk(2), skip + take + more, skip, take),
+            lambda skip, take, more: Slice(segment(0), segment(2), skip + take + more, skip, take),
             st.integers(0, 4),
             st.integers(1, 5),
             st.integers(0, 4),
@@ -89,7 +89,7 @@ PIECES = st.lists(
 
 
 def elements_of(pieces):
-    """Stand-ins for the elements of a layout: chunked ones by their place in the chunks, loose ones by None."""
+    """Stand-ins for the elements of a layout: segmented ones by their place in the segments, loose ones by None."""
     return [
         None if isinstance(piece, Loose) else (piece.first, piece.total, piece.skip + n)
         for piece in pieces
@@ -133,11 +133,11 @@ def test_a_layout_survives_being_written(pieces):
     assert layout.from_wire(layout.to_wire(pieces)) == pieces
 
 
-def read(chunks: dict[ChunkId, tuple[ChunkId | None, list[int]]], piece: Slice) -> list[int]:
-    """Follow a slice from its last chunk to its first, as a reader does."""
+def read(segments: dict[SegmentId, tuple[SegmentId | None, list[int]]], piece: Slice) -> list[int]:
+    """Follow a slice from its last segment to its first, as a reader does."""
     line, at = [], piece.last
     while True:
-        before, elements = chunks[at]
+        before, elements = segments[at]
         line = elements + line
         if at == piece.first:
             assert len(line) == piece.total
@@ -147,40 +147,40 @@ def read(chunks: dict[ChunkId, tuple[ChunkId | None, list[int]]], piece: Slice) 
 
 
 @given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(5, 60))
-def test_chunks_carry_on_from_one_another_and_hold_every_element(turns, max_bytes):
+def test_segments_carry_on_from_one_another_and_hold_every_element(turns, max_bytes):
     # Each number is an element, and its size.
     elements: list[int] = []
-    chunks: dict[ChunkId, tuple[ChunkId | None, list[int]]] = {}
+    segments: dict[SegmentId, tuple[SegmentId | None, list[int]]] = {}
     pieces: layout.Layout = ()
     for number, fresh in enumerate(turns):
         elements += fresh
-        plans, pieces = plan_chunks(join([*pieces, Loose(len(fresh))]), elements, f"{number:03}", 0, max_bytes)
+        plans, pieces = plan_segments(join([*pieces, Loose(len(fresh))]), elements, f"{number:03}", 0, max_bytes)
         for plan in plans:
             held = elements[plan.start : plan.start + plan.count]
             assert sum(held) <= max_bytes or len(held) == 1
-            chunks[plan.id] = (plan.before, held)
+            segments[plan.id] = (plan.before, held)
     assert len(pieces) == 1
     assert isinstance(pieces[0], Slice)
-    assert read(chunks, pieces[0]) == elements
+    assert read(segments, pieces[0]) == elements
 
 
-def test_loose_elements_between_slices_get_a_chunk_of_their_own():
-    old = Slice(chunk(0), chunk(0), 10, 0, 4)
-    rest = Slice(chunk(0), chunk(0), 10, 5, 5)
-    plans, pieces = plan_chunks((old, Loose(1), rest, Loose(2)), [1] * 12, "001", 3, 100)
+def test_loose_elements_between_slices_get_a_segment_of_their_own():
+    old = Slice(segment(0), segment(0), 10, 0, 4)
+    rest = Slice(segment(0), segment(0), 10, 5, 5)
+    plans, pieces = plan_segments((old, Loose(1), rest, Loose(2)), [1] * 12, "001", 3, 100)
     assert [(plan.id.number, plan.before, plan.start, plan.count) for plan in plans] == [
         (3, None, 4, 1),
-        (4, chunk(0), 10, 2),
+        (4, segment(0), 10, 2),
     ]
     assert pieces == (
         old,
-        Slice(ChunkId("001", 3), ChunkId("001", 3), 1, 0, 1),
-        Slice(chunk(0), ChunkId("001", 4), 12, 5, 7),
+        Slice(SegmentId("001", 3), SegmentId("001", 3), 1, 0, 1),
+        Slice(segment(0), SegmentId("001", 4), 12, 5, 7),
     )
 
 
 def test_a_list_in_too_many_pieces_is_written_anew():
-    pieces = tuple(Slice(chunk(n), chunk(n), 3, 1, 1) for n in range(25))
-    plans, together = plan_chunks((*pieces, Loose(1)), [1] * 26, "900", 0, 100)
+    pieces = tuple(Slice(segment(n), segment(n), 3, 1, 1) for n in range(25))
+    plans, together = plan_segments((*pieces, Loose(1)), [1] * 26, "900", 0, 100)
     assert [(plan.start, plan.count) for plan in plans] == [(0, 26)]
     assert len(together) == 1

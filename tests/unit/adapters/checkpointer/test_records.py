@@ -1,24 +1,24 @@
-"""What the bodies of checkpoints, chunks and writes say is read back as it was."""
+"""What the bodies of checkpoints, segments and writes say is read back as it was."""
 
 import pytest
 
 from shared.adapters.dynamodb.checkpointer import codec
-from shared.adapters.dynamodb.checkpointer.layout import ChunkId, Loose, Slice
+from shared.adapters.dynamodb.checkpointer.layout import Loose, SegmentId, Slice
 from shared.adapters.dynamodb.checkpointer.records import (
     BlobRef,
     CheckpointRecord,
-    ChunkRecord,
     FoldedHistory,
     FromParent,
     Inline,
     ListRecord,
+    SegmentRecord,
     WriteRecord,
 )
 from shared.adapters.dynamodb.checkpointer.values import Listed, Whole
 
 PACKED = ("msgpack", b"\x01")
 OTHER = ("bytes", b"\x02")
-SLICE = Slice(ChunkId("c1", 0), ChunkId("c2", 4), 9, 1, 3)
+SLICE = Slice(SegmentId("c1", 0), SegmentId("c2", 4), 9, 1, 3)
 RECORDS = [
     CheckpointRecord(checkpoint=PACKED, metadata=PACKED, versions={}, parent=None),
     CheckpointRecord(
@@ -32,7 +32,7 @@ RECORDS = [
         lists={"messages": ListRecord([FromParent(0, 2), Inline([PACKED, OTHER]), SLICE], snapshot=True)},
         wholes={"title": OTHER},
         blobs={"large": BlobRef("c", "name", 3)},
-        offer={"messages": (SLICE, Slice(ChunkId("c3", 1), ChunkId("c3", 1), 1, 0, 1))},
+        offer={"messages": (SLICE, Slice(SegmentId("c3", 1), SegmentId("c3", 1), 1, 0, 1))},
         since={"log": "c0"},
         folded={
             "empty": FoldedHistory([]),
@@ -48,9 +48,9 @@ def test_a_checkpoint_is_read_back(record):
     assert CheckpointRecord.read(record.body()) == record
 
 
-@pytest.mark.parametrize("record", [ChunkRecord(None, []), ChunkRecord(ChunkId("c", 2), [PACKED, OTHER])])
-def test_a_chunk_is_read_back(record):
-    assert ChunkRecord.read(record.body()) == record
+@pytest.mark.parametrize("record", [SegmentRecord(None, []), SegmentRecord(SegmentId("c", 2), [PACKED, OTHER])])
+def test_a_segment_is_read_back(record):
+    assert SegmentRecord.read(record.body()) == record
 
 
 @pytest.mark.parametrize("record", [WriteRecord("channel", "", OTHER), WriteRecord("c", "~1", BlobRef("c", "n", 2))])
@@ -58,7 +58,7 @@ def test_a_write_is_read_back(record):
     assert WriteRecord.read(record.body()) == record
 
 
-@pytest.mark.parametrize("read", [CheckpointRecord.read, ChunkRecord.read, WriteRecord.read])
+@pytest.mark.parametrize("read", [CheckpointRecord.read, SegmentRecord.read, WriteRecord.read])
 @pytest.mark.parametrize("structure", [{}, [], [1], [[1, 2], 3], ["a", "b", "c", "d", "e", "f", {"l": 3}, "h"]])
 def test_a_body_that_says_something_else_is_refused(read, structure):
     with pytest.raises(ValueError):  # noqa: PT011 - any will do
