@@ -1,0 +1,72 @@
+"""Software that nobody here wrote, pointed at the product: it works as its makers' documents say."""
+
+import pytest
+from langgraph.pregel.remote import RemoteGraph
+
+from local.model.script import Failure, Reply, Wait
+from tests.e2e import node_client
+from tests.e2e.people import content_text
+
+
+@pytest.fixture(scope="session")
+def npm_clients():
+    node_client.install()
+
+
+async def test_the_javascript_sdk(product, people, model, npm_clients, word):
+    for question, reply in {
+        "Count": Reply(text="one two", waits=[Wait(gate=f"{word}-first", before=1)]),
+        "And then": Reply(text="three"),
+        "Speak": Reply(text="a b", waits=[Wait(gate=f"{word}-stop", before=1)]),
+        "Again": Reply(text="x y", waits=[Wait(gate=f"{word}-join", before=1)]),
+    }.items():
+        await model.script(reply, last_user_contains=f"{question}, {word}", kind="answer")
+    await node_client.run("sdk.mjs", product, people.someone(), word=word)
+
+
+async def test_use_stream_in_a_page(product, people, model, npm_clients, word):
+    for question, replies in {
+        "Count": [Reply(text="one two", waits=[Wait(gate=f"{word}-first", before=1)])],
+        "And then": [Reply(text="three")],
+        "Instead": [Reply(text="four"), Reply(text="five")],
+        "Reload": [Reply(text="before after", waits=[Wait(gate=f"{word}-reload", before=1)])],
+        "Speak": [Reply(text="a b", waits=[Wait(gate=f"{word}-stop", before=1)])],
+        "Fail": [Reply(failure=Failure(code="AccessDeniedException"))],
+        "Wait": [Reply(text="waited")],
+    }.items():
+        await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
+    await node_client.run("react.mjs", product, people.someone(), word=word)
+
+
+async def test_the_agui_client_with_its_verifier(product, people, model, npm_clients, word):
+    for question, replies in {
+        "Count": [Reply(text="one two", waits=[Wait(gate=f"{word}-first", before=1)])],
+        "And then": [Reply(text="three"), Reply(text="four")],
+        "Fail": [Reply(failure=Failure(code="AccessDeniedException"))],
+    }.items():
+        await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
+    await node_client.run("agui.mjs", product, people.someone(), word=word)
+
+
+async def test_the_graph_as_a_remote_graph(people, model, thread, word):
+    await model.script(Reply(text="one two"), Reply(text="three"), last_user_contains=word, kind="answer")
+    person = people.someone()
+    await person.sdk.threads.create(thread_id=thread)
+    graph = RemoteGraph("agent", client=person.sdk)
+    config = {"configurable": {"thread_id": thread}}
+
+    tokens = [
+        chunk["content"] if isinstance(chunk, dict) else chunk.content
+        async for chunk, _ in graph.astream(
+            {"messages": [{"role": "user", "content": f"Count, {word}"}]}, config, stream_mode="messages"
+        )
+    ]
+    values = await graph.ainvoke({"messages": [{"role": "user", "content": f"And then, {word}?"}]}, config)
+
+    assert "".join(content_text(token) for token in tokens) == "one two"
+    said = [content_text(message["content"]) for message in values["messages"]]
+    assert said == [f"Count, {word}", "one two", f"And then, {word}?", "three"]
+    state = await graph.aget_state(config)
+    assert [content_text(message["content"]) for message in state.values["messages"]] == said
+    assert len([each async for each in graph.aget_state_history(config)]) == 2
+    assert "trigger_background_agent" in (await graph.aget_graph()).nodes
