@@ -1,4 +1,4 @@
-"""The chat API's documents: ``python -m functions.chat.openapi`` writes its OpenAPI and the table of run options."""
+"""The chat API's documents: ``python -m functions.chat.openapi`` writes its OpenAPI and the pages of its tables."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ag_ui.core import RunAgentInput
 
+from functions.chat import compatibility
 from functions.chat.app import routed_app
 from shared.adapters.langgraph_api.run_options import as_markdown
 from shared.adapters.routes import routes_of
@@ -13,12 +14,14 @@ from shared.adapters.routes import routes_of
 _FOLDER: Final = Path(__file__).parents[2] / "docs" / "api"
 DOCUMENT: Final = _FOLDER / "chat.openapi.json"
 RUN_OPTIONS: Final = _FOLDER / "run-options.md"
+COMPATIBILITY: Final = _FOLDER / "compatibility.md"
 
 _PREFACE: Final = """# What each option of a run means
 
-For `POST /threads/{thread_id}/runs/stream`. *Honoured* does what LangGraph's own server does; *accepted* means what is
-said here and nothing else; *refused* is a 422 that names the option. What is not in the table is refused by its name.
-Null is the same as not given. This page is made of the table that the API itself reads (`make openapi`).
+For runs in a thread; the options of runs without one are in [compatibility.md](compatibility.md). *Honoured* does what
+LangGraph's own server does; *accepted* means what is said here and nothing else; *refused* is a 422 that names the
+option. What is not in the table is refused by its name. Null is the same as not given. This page is made of the table
+that the API itself reads (`make openapi`).
 
 """
 
@@ -60,3 +63,4 @@ if __name__ == "__main__":
     _FOLDER.mkdir(parents=True, exist_ok=True)
     DOCUMENT.write_text(text(), encoding="utf-8")
     RUN_OPTIONS.write_text(run_options(), encoding="utf-8")
+    COMPATIBILITY.write_text(compatibility.page(document()), encoding="utf-8")

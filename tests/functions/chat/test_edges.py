@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import TypeAdapter
 
-from functions.chat import openapi
+from functions.chat import compatibility, openapi
 from functions.chat.app import routed_app
 from shared.adapters.langgraph_api import replies
+from shared.adapters.langgraph_api.bodies import StreamMode
+from shared.adapters.langgraph_api.run_options import RULES, STATELESS_RULES
 from shared.adapters.routes import routes_of
 from tests.fakes.chat_api import ChatApi
 from tests.fakes.chat_model import ScriptedChatModel
@@ -131,6 +134,11 @@ async def test_browsers_may_read_replies_and_errors():
         assert "Content-Location" in answer.headers["access-control-expose-headers"]
 
 
+async def a_run(client, thread):
+    (run,) = (await client.get(f"/threads/{thread}/runs")).json()
+    return (await client.get(f"/threads/{thread}/runs/{run['run_id']}")).json()
+
+
 async def test_real_replies_are_what_the_document_says():
     api = ChatApi(ScriptedChatModel("Hello.", RuntimeError("no")))
     run = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "please confirm"}]}}
@@ -148,6 +156,27 @@ async def test_real_replies_are_what_the_document_says():
                 (await client.get(f"/threads/{thread['thread_id']}/state", params={"subgraphs": True})).json(),
             ),
             "history": (list[replies.StateReply], (await client.get(f"/threads/{thread['thread_id']}/history")).json()),
+            "runs": (
+                list[replies.SomeOfARunReply],
+                (await client.get(f"/threads/{thread['thread_id']}/runs")).json(),
+            ),
+            "run": (replies.RunReply, await a_run(client, thread["thread_id"])),
+            "copy": (replies.ThreadReply, (await client.post(f"/threads/{thread['thread_id']}/copy")).json()),
+            "changed": (
+                replies.ChangedReply,
+                (await client.post(f"/threads/{thread['thread_id']}/state", json={"values": None})).json(),
+            ),
+            "final": (
+                replies.FinalReply,
+                (await client.post("/runs/wait", json=run)).json(),
+            ),
+            "assistants": (
+                list[replies.SomeOfAnAssistantReply],
+                (await client.post("/assistants/search", json={})).json(),
+            ),
+            "assistant": (replies.AssistantReply, (await client.get("/assistants/agent")).json()),
+            "schemas": (replies.SchemasReply, (await client.get("/assistants/agent/schemas")).json()),
+            "graph": (replies.GraphReply, (await client.get("/assistants/agent/graph")).json()),
             "ok": (replies.OkReply, (await client.get("/ok")).json()),
             "info": (replies.InfoReply, (await client.get("/info")).json()),
             "error": (replies.ErrorReply, (await client.get(f"/threads/{THREAD}")).json()),
@@ -161,6 +190,25 @@ async def test_real_replies_are_what_the_document_says():
 def test_the_committed_document_is_the_apps():
     assert openapi.DOCUMENT.read_text(encoding="utf-8") == openapi.text(), "run: make openapi"
     assert openapi.RUN_OPTIONS.read_text(encoding="utf-8") == openapi.run_options(), "run: make openapi"
+    assert openapi.COMPATIBILITY.read_text(encoding="utf-8") == compatibility.page(openapi.document()), (
+        "run: make openapi"
+    )
+
+
+def test_the_page_of_compatibility_has_every_route_parameter_option_and_mode():
+    page = compatibility.page(openapi.document())
+    parameters = [
+        parameter["name"]
+        for methods in openapi.document()["paths"].values()
+        for method in methods.values()
+        for parameter in method.get("parameters", ())
+        if parameter["in"] != "path"
+    ]
+
+    for route in routes_of("chat"):
+        assert f"`{route.method} {route.path}`" in page
+    for name in [*parameters, *(rule.option for rule in (*RULES, *STATELESS_RULES)), *get_args(StreamMode)]:
+        assert name in page
 
 
 def test_the_document_says_which_routes_need_a_token():
