@@ -7,11 +7,14 @@ cloud. A name that is none of these is a ``dev`` of its own, so that two people 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal, get_args
 
 from aws_cdk.aws_logs import RetentionDays
 
-from shared.settings import FunctionSettings, MemoryKnobs
+from shared.settings import FunctionSettings, KnowledgeIndexKnobs, MemoryKnobs
+
+IndexKind = Literal["exact", "s3vectors"]
+OcrKind = Literal["textract", "none"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,15}")
 
@@ -96,6 +99,22 @@ def geography_of(region: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Embeddings:
+    """What documents are found by. The index holds vectors of one model: another one means processing them again.
+
+    Parameters
+    ----------
+    model : Model
+        Takes and gives what Titan's text embeddings do.
+    dimension : int
+        How many numbers its vectors have.
+    """
+
+    model: Model = Model(KnowledgeIndexKnobs.model_fields["embedding_model"].default)
+    dimension: int = KnowledgeIndexKnobs.model_fields["embedding_dimension"].default
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One deployment.
 
@@ -121,6 +140,13 @@ class Stage:
         reserving any of them would make the deployment fail.
     models : Models
         Model ids and where they run.
+    index : {'exact', 's3vectors'}
+        Where vectors are: in the memory table, compared one by one, which costs nothing while nobody searches and
+        serves some thousands of chunks a user; or on S3 Vectors.
+    embeddings : Embeddings
+        What documents are found by.
+    ocr : {'textract', 'none'}
+        What reads pictures of text.
     knobs : MemoryKnobs
         The seed's three numbers.
     log_level : str
@@ -141,6 +167,9 @@ class Stage:
     burst: int = 100
     reserved_concurrency: Mapping[str, int] = field(default_factory=dict[str, int])
     models: Models = field(default_factory=lambda: Models.near(DEFAULT_REGION))
+    index: IndexKind = "exact"
+    embeddings: Embeddings = field(default_factory=Embeddings)
+    ocr: OcrKind = "textract"
     knobs: MemoryKnobs = field(default_factory=MemoryKnobs)
     log_level: str = FunctionSettings.model_fields["log_level"].default
     alarm_email: str | None = None
@@ -155,11 +184,19 @@ class Stage:
 LOCAL: Final = "local"
 
 _STAGES: Final = {
-    LOCAL: Stage(LOCAL, self_sign_up=True, log_retention=RetentionDays.ONE_DAY),
+    LOCAL: Stage(
+        LOCAL,
+        self_sign_up=True,
+        log_retention=RetentionDays.ONE_DAY,
+        # What the local model answers with, and nothing on one machine reads pictures.
+        embeddings=Embeddings(Model("local.all-minilm-l6-v2"), 384),
+        ocr="none",
+    ),
     "prod": Stage(
         "prod",
         keep_data=True,
         customer_key=True,
+        index="s3vectors",
         log_retention=RetentionDays.THREE_MONTHS,
         requests_per_second=200,
         burst=400,
@@ -180,6 +217,8 @@ CONTEXT: Final = (
     "chat_model",
     "fast_model",
     "summary_model",
+    "index",
+    "ocr",
     *_KNOBS,
     "log_level",
     "alarm_email",
@@ -211,11 +250,16 @@ def stage_of(context: Mapping[str, str], *, region: str = DEFAULT_REGION) -> Sta
         role: Model(context[f"{role}_model"]) for role in ("chat", "fast", "summary") if f"{role}_model" in context
     }
     knobs = {setting: context[name] for name, setting in _KNOBS.items() if name in context}
+    index, ocr = context.get("index", stage.index), context.get("ocr", stage.ocr)
+    if index not in get_args(IndexKind) or ocr not in get_args(OcrKind):
+        raise ValueError(f"index is one of {get_args(IndexKind)}, ocr one of {get_args(OcrKind)}.")
     if "model_endpoint" in context and not stage.is_local:
         raise ValueError("model_endpoint is for the local cloud; everywhere else the model is Bedrock.")
     return replace(
         stage,
         models=replace(Models.near(region), **models),
+        index=index,
+        ocr=ocr,
         knobs=MemoryKnobs.model_validate({**stage.knobs.model_dump(), **knobs}),
         log_level=context.get("log_level", stage.log_level),
         alarm_email=context.get("alarm_email", stage.alarm_email),

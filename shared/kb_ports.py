@@ -205,8 +205,13 @@ class DocumentRecords(Protocol):
         """
         ...
 
-    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> None:
+    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> int:
         """Leave a marker for a while, so that late events of the object change nothing; done already, do nothing.
+
+        Returns
+        -------
+        int
+            The highest version that the document was given: what is above it belongs to a later upload.
 
         Raises
         ------

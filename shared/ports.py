@@ -368,9 +368,14 @@ class Documents(Protocol):
         """
         ...
 
-    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> bool:
-        """Note that the object is gone; ``False`` when a later event of the same key came first.
+    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
+        """Note that the object is gone; ``None`` when a later event of the same key came first.
 
         A delete that comes before its put is remembered, so that the put leaves nothing behind.
+
+        Returns
+        -------
+        int or None
+            The highest version that its document was given: what is above it belongs to a later upload.
         """
         ...

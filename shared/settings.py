@@ -5,7 +5,7 @@ directly, so no variable's name is written twice.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -177,8 +177,17 @@ class PurgeSettings(FunctionSettings):
     """How long one purge waits for a run to let go; longer than a lease, shorter than the function may run."""
 
 
-class KbIngestSettings(FunctionSettings):
+class KbIngestSettings(FunctionSettings, KnowledgeIndexKnobs):
     """``functions/kb_ingest``."""
 
     memory_table: str
     bucket: str
+    ingestion_queue_url: str
+    deliveries: int = Field(5, ge=2)
+    """How often the queue delivers a message; with the last one the document is given up."""
+    ocr: Literal["textract", "none"] = "textract"
+    """What reads pictures of text. Without it such documents end as ``NEEDS_OCR``."""
+    document_max_bytes: int = Field(50 * 1024 * 1024, ge=1)
+    """Larger objects are not read."""
+    observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
+    """How long it is kept what happened to a document."""

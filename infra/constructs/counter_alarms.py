@@ -45,6 +45,7 @@ WATCHED: Final = (
     WatchedCounter("chat", counters.PURGE_NOT_QUEUED, 1, "A deleted thread waits for a purge that nobody asked for."),
     WatchedCounter("memory_api", counters.PURGE_NOT_QUEUED, 1, "A deleted thread waits for a purge nobody asked for."),
     WatchedCounter("purge", counters.PURGE_REFUSED, 1, "A purge was asked for of a thread that nobody deleted."),
+    WatchedCounter("kb_ingest", counters.DOCUMENT_GIVEN_UP, 1, "A document was given up after all its attempts."),
     WatchedCounter("memory_api", counters.MEMORY_DEGRADED, 5, "Memory pages were shown with a part missing."),
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from aws_cdk import AssetHashType, Duration, RemovalPolicy
+from aws_cdk import AssetHashType, Duration, RemovalPolicy, Size
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
@@ -43,6 +43,11 @@ class PythonFunction(Construct):
         How long one invocation may take.
     memory_mb : int
         Memory, and with it CPU: 1,769 MB are one core.
+    ephemeral_mb : int
+        Room for files.
+    wakes_itself : bool
+        Whether it sends messages to the queue that it reads. Lambda ends such loops after some sixteen rounds, unless
+        told that the function counts them itself.
     asynchronous : bool
         Whether events are queued for it: a failed one is then kept as a dead letter.
     extra_environment : dict of str to str
@@ -61,6 +66,8 @@ class PythonFunction(Construct):
         alarms: Alarms,
         timeout: Duration,
         memory_mb: int,
+        ephemeral_mb: int = 512,
+        wakes_itself: bool = False,
         asynchronous: bool = False,
         extra_environment: dict[str, str] | None = None,
     ) -> None:
@@ -100,11 +107,12 @@ class PythonFunction(Construct):
             environment=settings.environment() | (extra_environment or {}),
             timeout=timeout,
             memory_size=memory_mb,
+            ephemeral_storage_size=Size.mebibytes(ephemeral_mb),
             log_group=log_group,
             logging_format=lambda_.LoggingFormat.JSON,
             tracing=lambda_.Tracing.ACTIVE,
             reserved_concurrent_executions=stage.reserved_concurrency.get(name),
-            recursive_loop=lambda_.RecursiveLoop.TERMINATE,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if wakes_itself else lambda_.RecursiveLoop.TERMINATE,
             on_failure=destinations.SqsDestination(self.dead_letters) if self.dead_letters else None,
             retry_attempts=2 if asynchronous else None,
             max_event_age=Duration.hours(2) if asynchronous else None,

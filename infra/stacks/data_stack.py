@@ -1,5 +1,7 @@
 """What must not be lost: the tables, the uploads and the user pool."""
 
+from typing import Final
+
 from aws_cdk import CfnOutput, Environment, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -7,8 +9,12 @@ from constructs import Construct
 from infra.constructs.table import Table
 from infra.constructs.uploads import Uploads
 from infra.constructs.users import Users
+from infra.constructs.vector_index import VectorIndex
 from infra.stages import Stage
 from shared.adapters.dynamodb.schema import CHECKPOINT_TABLE, MEMORY_TABLE
+
+UPLOADS_OUTPUT: Final = "UploadsBucket"
+"""The output that names the bucket of the uploads."""
 
 
 class DataStack(Stack):
@@ -38,10 +44,15 @@ class DataStack(Stack):
         self.checkpoints = Table(self, "Checkpoints", spec=CHECKPOINT_TABLE, stage=stage, key=self.key)
         self.uploads = Uploads(self, "Uploads", stage=stage, key=self.key)
         self.users = Users(self, "Users", stage=stage)
+        self.vectors = (
+            VectorIndex(self, "Vectors", stage=stage, dimension=stage.embeddings.dimension, key=self.key)
+            if stage.index == "s3vectors"
+            else None
+        )
         for name, value in {
             "MemoryTable": self.memory.name,
             "CheckpointTable": self.checkpoints.name,
-            "UploadsBucket": self.uploads.bucket.bucket_name,
+            UPLOADS_OUTPUT: self.uploads.bucket.bucket_name,
             "UserPoolId": self.users.pool.user_pool_id,
             "UserPoolClientId": self.users.client.user_pool_client_id,
         }.items():

@@ -1,9 +1,9 @@
 """What runs: the functions, the API before them, the bus and the queues between them."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from aws_cdk import CfnOutput, Duration, Environment, Stack
+from aws_cdk import CfnOutput, Duration, Environment, Fn, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
@@ -16,11 +16,18 @@ from infra.constructs.python_function import PythonFunction
 from infra.constructs.table import Table
 from infra.constructs.turn_events import TurnEvents
 from infra.constructs.work_queue import WorkQueue
-from infra.stacks.data_stack import DataStack
+from infra.stacks.data_stack import UPLOADS_OUTPUT, DataStack
 from infra.stages import Model, Stage
 from shared.adapters.routes import ROUTES
 from shared.domain.uploads import USERS_PREFIX
-from shared.settings import ChatSettings, KbIngestSettings, MemoryApiSettings, PurgeSettings, SummarizeSettings
+from shared.settings import (
+    ChatSettings,
+    KbIngestSettings,
+    KnowledgeIndexKnobs,
+    MemoryApiSettings,
+    PurgeSettings,
+    SummarizeSettings,
+)
 
 # What each function's adapters call, and no more. A transaction needs the actions of its parts.
 READ: Final = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
@@ -48,8 +55,18 @@ PURGE_ROWS: Final = (
     "dynamodb:UpdateItem",
     "dynamodb:BatchWriteItem",
 )
-KB_INGEST_ROWS: Final = ("dynamodb:GetItem", "dynamodb:UpdateItem")
+KB_INGEST_ROWS: Final = (
+    *READ,
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+)
+# ListBucket: without it an object that is not there is answered as one that may not be read.
+OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject")
+VECTORS: Final = ("s3vectors:PutVectors", "s3vectors:DeleteVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors")
 INVOKE_MODEL: Final = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
+EMBED: Final = ("bedrock:InvokeModel",)
 
 _KEY_USE: Final = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey")
 
@@ -59,7 +76,9 @@ _CHAT_TIMEOUT: Final = Duration.minutes(15)
 _SUMMARIZE_TIMEOUT: Final = Duration.seconds(170)
 _MEMORY_API_TIMEOUT: Final = Duration.seconds(29)
 _PURGE_TIMEOUT: Final = Duration.minutes(2)
-_KB_INGEST_TIMEOUT: Final = Duration.minutes(2)
+# What is left after that is queued; a message is hidden for six times as long before it is delivered again.
+_KB_INGEST_TIMEOUT: Final = Duration.minutes(5)
+_KB_INGEST_TRIES: Final = 5
 
 
 class ServiceStack(Stack):
@@ -99,13 +118,21 @@ class ServiceStack(Stack):
         self._stage = stage
         self._data = data
         self._bundle_of = bundle_of
+        # By the output's name, not by CDK's own reference: an exception to a rule has to name it (infra/nag.py).
+        bucket = Fn.get_stack_output(data.stack_name, UPLOADS_OUTPUT)
+        self.uploaded_objects = f"arn:{self.partition}:s3:::{bucket}/{USERS_PREFIX}*"
         self._alarms = Alarms(self, "Alarms", email=stage.alarm_email)
         self.turn_events = TurnEvents(self, "TurnEvents", stage=stage, alarms=self._alarms)
         self.purges = WorkQueue(
             self, "Purges", timeout=_PURGE_TIMEOUT, tries=10, alarms=self._alarms, carries="Purges of deleted threads"
         )
         self.object_events = WorkQueue(
-            self, "ObjectEvents", timeout=_KB_INGEST_TIMEOUT, tries=5, alarms=self._alarms, carries="Changes of uploads"
+            self,
+            "ObjectEvents",
+            timeout=_KB_INGEST_TIMEOUT,
+            tries=_KB_INGEST_TRIES,
+            alarms=self._alarms,
+            carries="Changes of uploads",
         )
 
         self.chat = self._chat()
@@ -117,7 +144,8 @@ class ServiceStack(Stack):
 
         self.turn_events.wake(self.summarize)
         self.purges.feed(self.purge, batch=1)
-        self.object_events.feed(self.kb_ingest, batch=10)
+        # One document may take an invocation's time, and a batch is hidden as one.
+        self.object_events.feed(self.kb_ingest, batch=1)
         self._watch_uploads()
         self.api = Api(
             self,
@@ -246,14 +274,37 @@ class ServiceStack(Stack):
             settings=KbIngestSettings(
                 stage=self._stage.name,
                 log_level=self._stage.log_level,
+                **self._index_knobs(),
                 memory_table=self._data.memory.name,
                 bucket=self._data.uploads.bucket.bucket_name,
+                ingestion_queue_url=self.object_events.queue.queue_url,
+                deliveries=_KB_INGEST_TRIES,
+                ocr=self._stage.ocr,
             ),
             timeout=_KB_INGEST_TIMEOUT,
-            memory_mb=512,
+            # The parser may take a gigabyte beside the function, which holds the file meanwhile.
+            memory_mb=2048,
+            # The file and what the parser gives back, in one document at a time.
+            ephemeral_mb=1024,
+            wakes_itself=True,
+            extra_environment=self._model_endpoint(),
         )
         self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)
+        self._allow_uploads(function, OBJECTS)
+        self._allow_index(function)
+        function.allow("sqs:SendMessage", on=[self.object_events.queue.queue_arn])
+        if self._stage.ocr == "textract":
+            # It knows no resources: what is read comes with the call.
+            function.allow("textract:DetectDocumentText", on=["*"])
         return function
+
+    def _index_knobs(self) -> dict[str, Any]:
+        embeddings, vectors = self._stage.embeddings, self._data.vectors
+        return KnowledgeIndexKnobs(
+            embedding_model=embeddings.model.id,
+            embedding_dimension=embeddings.dimension,
+            vector_index_arn=vectors.arn if vectors else "",
+        ).model_dump()
 
     def _model_endpoint(self) -> dict[str, str]:
         endpoint = self._stage.model_endpoint
@@ -261,18 +312,34 @@ class ServiceStack(Stack):
 
     def _allow_rows(self, function: PythonFunction, table: Table, actions: Sequence[str]) -> None:
         function.allow(*actions, on=[table.arn])
+        self._allow_key(function, "dynamodb")
+
+    def _allow_uploads(self, function: PythonFunction, actions: Sequence[str]) -> None:
+        function.allow(*actions, on=[self.uploaded_objects])
+        function.allow("s3:ListBucket", on=[self._data.uploads.bucket.bucket_arn])
+        self._allow_key(function, "s3")
+
+    def _allow_index(self, function: PythonFunction) -> None:
+        self._allow_models(function, [self._stage.embeddings.model], actions=EMBED)
+        if self._data.vectors:
+            function.allow(*VECTORS, on=[self._data.vectors.arn])
+            self._allow_key(function, "s3vectors")
+
+    def _allow_key(self, function: PythonFunction, service: str) -> None:
         if self._data.key:
             function.allow(
-                *_KEY_USE, on=[self._data.key.key_arn], only_through=f"dynamodb.{self.region}.{self.url_suffix}"
+                *_KEY_USE, on=[self._data.key.key_arn], only_through=f"{service}.{self.region}.{self.url_suffix}"
             )
 
-    def _allow_models(self, function: PythonFunction, models: Sequence[Model]) -> None:
+    def _allow_models(
+        self, function: PythonFunction, models: Sequence[Model], *, actions: Sequence[str] = INVOKE_MODEL
+    ) -> None:
         arns = [
             arn
             for model in models
             for arn in model.arns(partition=self.partition, region=self.region, account=self.account)
         ]
-        function.allow(*INVOKE_MODEL, on=list(dict.fromkeys(arns)))
+        function.allow(*actions, on=list(dict.fromkeys(arns)))
 
     def _watch_uploads(self) -> None:
         events.Rule(

@@ -44,6 +44,19 @@ _SEARCH = Config(
     max_pool_connections=_THREADS,
 )
 
+# Virtual-hosted, or presigned URLs name the one endpoint of all regions, which sends what is put there elsewhere.
+_OBJECTS = Config(
+    connect_timeout=1,
+    read_timeout=10,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=_THREADS,
+    signature_version="s3v4",
+    s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"},
+    # Checksums that nobody asked for would become headers that an upload has to send.
+    request_checksum_calculation="when_required",
+    response_checksum_validation="when_required",
+)
+
 # A dense page takes seconds.
 _OCR = Config(
     connect_timeout=2,
@@ -56,7 +69,7 @@ _CONFIGS = {
     "dynamodb": _FAST,
     "events": _FAST,
     "sqs": _FAST,
-    "s3": _FAST,
+    "s3": _OBJECTS,
     "s3vectors": _SEARCH,
     "bedrock-runtime": _MODEL,
     "textract": _OCR,

@@ -40,6 +40,11 @@ class ObjectChange:
     size: int = 0
 
 
+def user_prefix(user: UserId) -> str:
+    """Give what the keys of a user's objects, and of nobody else's, start with."""
+    return f"{USERS_PREFIX}{user}/"
+
+
 def owner_of(key: str) -> UserId | None:
     """Give the user whose upload an object is.
 

@@ -9,17 +9,17 @@ from typing import Any, Final, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
-from shared.graphs.ids import AGENT, BACKGROUND_AGENT
+from shared.graphs.ids import AGENT, BACKGROUND_AGENT, KB_AGENT
 
 AnyGraph = CompiledStateGraph[Any, Any, Any, Any]
 
 Builder = Callable[..., AnyGraph]
 """Takes what its graph is built from and gives the graph, without checkpointer and store."""
 
-# The ingestion graph joins with its pipeline.
 BUILDERS: Final[Mapping[str, str]] = {
     AGENT: "shared.graphs.agent.topology:build",
     BACKGROUND_AGENT: "shared.graphs.background.graph:build",
+    KB_AGENT: "shared.graphs.knowledge.topology:build",
 }
 """Where each graph's builder is: module and name."""
 

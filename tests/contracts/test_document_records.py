@@ -10,8 +10,8 @@ from shared.domain.documents import document_id_for
 from shared.domain.ids import UserId
 from shared.domain.kb.hits import LiveDocument
 from shared.domain.kb.parsed import DocumentKind
-from shared.domain.kb.records import DocumentNotFoundError, StaleRunError
-from shared.domain.kb.reprocess import Reprocess
+from shared.domain.kb.records import DocumentNotFoundError, RunOrigin, StaleRunError
+from shared.domain.kb.reprocess import Reprocess, ReprocessMode
 from shared.domain.kb.states import DocumentState, IllegalTransitionError
 from tests.fakes.documents import InMemoryDocuments
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
@@ -74,6 +74,8 @@ async def test_everything_comes_back_as_it_was_saved(documents):
     record = replace(
         (await uploaded(documents)).read_anew("5a" * 32),
         state=DocumentState.PREPARED,
+        origin=RunOrigin.REPROCESS,
+        mode=ReprocessMode.RETRY_FAILED,
         kind=DocumentKind.PDF,
         reason="3 of 9 pages could not be read.",
         reading=1,
@@ -143,10 +145,11 @@ async def test_a_new_upload_starts_over_and_readers_keep_what_they_have(document
 
 async def test_a_request_takes_a_document_over_from_the_run_it_saw(documents):
     before = await ready(documents)
-    again = before.restarted(Reprocess.FROM_MARKDOWN, "again")
+    again = before.restarted(ReprocessMode.CHUNKS_ONLY, Reprocess.FROM_MARKDOWN, "again")
     await documents.save(ANNA, again, now=LATER, run=before.run)
+    lost = before.restarted(ReprocessMode.FULL, Reprocess.FROM_OBJECT, "lost")
     with pytest.raises(StaleRunError):
-        await documents.save(ANNA, before.restarted(Reprocess.FROM_OBJECT, "lost"), now=LATER, run=before.run)
+        await documents.save(ANNA, lost, now=LATER, run=before.run)
     assert (await documents.get(ANNA, DOCUMENT)).run == "again"
     assert (await uploaded(documents, "0B")).counter == 3
 
@@ -170,8 +173,8 @@ async def test_documents_are_listed_newest_first(documents):
 
 async def test_a_removed_document_leaves_a_marker_that_late_events_do_not_bring_back(documents):
     record = await uploaded(documents)
-    await documents.remove(ANNA, DOCUMENT, run=record.run, now=AT)
-    await documents.remove(ANNA, DOCUMENT, run=record.run, now=AT)
+    assert await documents.remove(ANNA, DOCUMENT, run=record.run, now=AT) == 1
+    assert await documents.remove(ANNA, DOCUMENT, run=record.run, now=AT) == 1
     assert await documents.record_upload(ANNA, KEY, version_id="v1", sequencer="0A", size=5, now=AT) is None
     assert await documents.of_user(ANNA) == []
     # Its chunks may still be on their way out: the next version is not called as they were.
@@ -187,7 +190,7 @@ async def test_a_document_that_was_uploaded_again_is_not_removed(documents):
 
 
 async def test_removing_what_never_was_does_nothing(documents):
-    await documents.remove(ANNA, DOCUMENT, run="r", now=AT)
+    assert await documents.remove(ANNA, DOCUMENT, run="r", now=AT) == 0
     assert await documents.of_user(ANNA) == []
 
 

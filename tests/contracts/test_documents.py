@@ -60,18 +60,18 @@ async def test_sequencers_compare_after_padding_on_the_right(documents):
 
 async def test_a_deletion_is_taken_once_and_again(documents):
     await upload(documents, "0A")
-    assert await delete(documents, "0B") is True
-    assert await delete(documents, "0B") is True
+    assert await delete(documents, "0B") == 1
+    assert await delete(documents, "0B") == 1
 
 
 async def test_an_older_deletion_changes_nothing(documents):
     await upload(documents, "0B")
-    assert await delete(documents, "0A") is False
+    assert await delete(documents, "0A") is None
     assert await upload(documents, "0B") is not None
 
 
 async def test_a_deletion_before_its_upload_leaves_nothing(documents):
-    assert await delete(documents, "0B") is True
+    assert await delete(documents, "0B") == 0
     assert await upload(documents, "0A") is None
 
 
@@ -88,7 +88,7 @@ async def test_any_order_of_events_ends_with_the_last_one(documents):
         for sequencer, event in order:
             await event(documents, sequencer, key=key)
         assert await upload(documents, "0C", key=key) is not None
-        assert await delete(documents, "0B", key=key) is False
+        assert await delete(documents, "0B", key=key) is None
 
 
 async def test_a_deletion_and_an_upload_of_other_keys_and_users_do_not_meet(documents):

@@ -7,7 +7,8 @@ from datetime import datetime
 from shared.domain.documents import document_id_for, sequencer_order
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.hits import LiveDocument
-from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, StaleRunError
+from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, RunOrigin, StaleRunError
+from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState, IllegalTransitionError, may_become
 from tests.fakes.faults import Faults
 
@@ -61,6 +62,8 @@ class InMemoryDocuments(Faults):
                 reason="",
                 reading=0,
                 run=order,
+                origin=RunOrigin.UPLOAD,
+                mode=ReprocessMode.FULL,
                 counter=counter + 1,
                 object_version=version_id,
                 size=size,
@@ -69,15 +72,15 @@ class InMemoryDocuments(Faults):
         )
         return document
 
-    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> bool:
+    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         self._called("record_delete")
         document, order = document_id_for(user, key), sequencer_order(sequencer)
         known, counter = self.markers.get((user, document), ("", 0))
         if known >= order:
-            return known == order and (user, document) not in self.records
+            return counter if known == order and (user, document) not in self.records else None
         self.markers[user, document] = (order, counter)
         self.records.pop((user, document), None)
-        return True
+        return counter
 
     async def get(self, user: UserId, document: DocumentId) -> DocumentRecord:
         self._called("get")
@@ -102,12 +105,13 @@ class InMemoryDocuments(Faults):
         self.records[user, record.id] = replace(record, updated_at=now, **kept)
         self.markers[user, record.id] = (self.markers[user, record.id][0], record.counter)
 
-    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> None:
+    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> int:
         self._called("remove")
         current = self.records.get((user, document))
         if current is not None and current.run != run:
             raise StaleRunError
         self.records.pop((user, document), None)
+        return self.markers.get((user, document), ("", 0))[1]
 
     async def claim_bytes(self, user: UserId, sha256: str, document: DocumentId) -> DocumentId:
         self._called("claim_bytes")

@@ -11,6 +11,9 @@ class Context:
 
     aws_request_id = "8f7a1c52-0000-4000-8000-000000000001"
 
+    def get_remaining_time_in_millis(self):
+        return 120_000
+
 
 class Deployed:
     """Runs handlers as they are deployed: logs, counters and all.

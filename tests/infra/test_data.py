@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shared.adapters.dynamodb import schema
+from shared.adapters.s3vectors import schema as vectors
 from tests.infra.templates import Synthesised, only, properties_of, resources_of, text_of
 
 
@@ -134,3 +135,39 @@ def test_no_stage_has_a_custom_resource(prod: Synthesised, dev: Synthesised, loc
         for template in (stage.data, stage.service):
             kinds = {resource["Type"] for resource in template["Resources"].values()}
             assert not [kind for kind in kinds if kind.startswith(("Custom::", "AWS::CloudFormation::Custom"))]
+
+
+def test_prod_searches_on_s3_vectors_and_the_others_in_the_table(
+    prod: Synthesised, dev: Synthesised, local: Synthesised
+) -> None:
+    index = only(properties_of(prod.data, "AWS::S3Vectors::Index"))
+    assert (index["DataType"], index["Dimension"], index["DistanceMetric"]) == ("float32", 1024, "cosine")
+    metadata = index["MetadataConfiguration"]
+    assert metadata["NonFilterableMetadataKeys"] == list(vectors.NON_FILTERABLE)
+    assert [each["MetadataKey"] for each in metadata["TextSearchConfigurations"]] == list(vectors.SEARCHABLE)
+    bucket = only(properties_of(prod.data, "AWS::S3Vectors::VectorBucket"))
+    assert bucket["EncryptionConfiguration"]["SseType"] == "aws:kms"
+    for stage in (dev, local):
+        assert not resources_of(stage.data, "AWS::S3Vectors::Index")
+
+
+def test_prod_keeps_its_vectors(prod: Synthesised) -> None:
+    for kind in ("AWS::S3Vectors::Index", "AWS::S3Vectors::VectorBucket"):
+        assert only(list(resources_of(prod.data, kind).values()))["DeletionPolicy"] == "Retain"
+
+
+def test_the_service_that_indexes_vectors_may_read_what_the_key_encrypts(prod: Synthesised) -> None:
+    policy = only(properties_of(prod.data, "AWS::KMS::Key"))["KeyPolicy"]["Statement"]
+    [reader] = [each for each in policy if each["Principal"] == {"Service": "indexing.s3vectors.amazonaws.com"}]
+    assert reader["Action"] == "kms:Decrypt"
+    assert text_of(reader["Condition"]["StringEquals"]["aws:SourceAccount"]) == "<AWS::AccountId>"
+
+
+def test_a_stage_may_be_told_where_to_search_and_what_reads_pictures() -> None:
+    from infra.stages import stage_of
+
+    assert stage_of({"stage": "dev", "index": "s3vectors"}).index == "s3vectors"
+    assert stage_of({"stage": "prod", "index": "exact", "ocr": "none"}).ocr == "none"
+    for wrong in ({"index": "postgres"}, {"ocr": "tesseract"}):
+        with pytest.raises(ValueError, match="is one of"):
+            stage_of({"stage": "dev", **wrong})

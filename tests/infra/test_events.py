@@ -52,7 +52,7 @@ def test_an_upload_and_a_deletion_are_queued_for_kb_ingest(prod: Synthesised) ->
 
 
 def test_a_queue_hides_a_message_six_times_as_long_as_its_function_may_run(prod: Synthesised) -> None:
-    for function, queue, batch in (("purge", "Purges", 1), ("kb_ingest", "ObjectEvents", 10)):
+    for function, queue, batch in (("purge", "Purges", 1), ("kb_ingest", "ObjectEvents", 1)):
         properties = queue_named(prod, f"{queue}Queue")
         assert properties["VisibilityTimeout"] == 6 * prod.functions[function]["Timeout"]
         source = only(

@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from infra.functions import FUNCTIONS
+from local.model.embeddings import EMBEDDING_MODEL
+from local.model.minilm.model import DIMENSION
 from shared.adapters import aws
 from shared.adapters.bedrock.attempts import Attempts
+from shared.adapters.parsing.limits import ParseLimits
 from shared.domain import counters
-from shared.settings import ChatSettings, PurgeSettings, SummarizeSettings
+from shared.settings import ChatSettings, KbIngestSettings, PurgeSettings, SummarizeSettings
 from tests.infra.templates import Synthesised, properties_of, resources_of, text_of
 
 EXEC_WRAPPER = "AWS_LAMBDA_EXEC_WRAPPER"
@@ -47,7 +50,6 @@ def test_a_function_runs_on_arm_with_json_logs_of_its_own_and_traces(prod: Synth
     assert function["Architectures"] == ["arm64"]
     assert function["Runtime"] == "python3.13"
     assert function["TracingConfig"] == {"Mode": "Active"}
-    assert function["RecursiveLoop"] == "Terminate"
     logging = function["LoggingConfig"]
     assert logging["LogFormat"] == "JSON"
     log_group = prod.service["Resources"][logging["LogGroup"]["Ref"]]
@@ -138,3 +140,27 @@ def test_the_local_cloud_is_told_where_its_model_is() -> None:
     assert stage_of({"stage": "local", "model_endpoint": "http://127.0.0.1:9"}).model_endpoint == "http://127.0.0.1:9"
     with pytest.raises(ValueError, match="model_endpoint"):
         stage_of({"stage": "dev", "model_endpoint": "http://127.0.0.1:9"})
+
+
+def test_ingestion_has_room_for_a_file_and_time_for_its_deliveries(prod: Synthesised, local: Synthesised) -> None:
+    function = prod.functions["kb_ingest"]
+    settings = KbIngestSettings.from_environment(variables(function))
+    limits = ParseLimits(max_bytes=settings.document_max_bytes)
+    mebibyte = 1024 * 1024
+    # The parser's process, the file and what came out of it, and the function itself.
+    needed = limits.memory_bytes + 2 * limits.max_bytes + limits.max_result_bytes
+    assert function["MemorySize"] * mebibyte > needed + 300 * mebibyte
+    assert function["EphemeralStorage"]["Size"] * mebibyte > limits.max_bytes + limits.max_result_bytes
+    assert function["Timeout"] > limits.seconds + 60, "one document can be read, and a part of it embedded"
+    # It counts its own rounds; a loop of any other function is ended.
+    loops = {name: each["RecursiveLoop"] for name, each in prod.functions.items()}
+    assert [name for name, loop in loops.items() if loop == "Allow"] == ["kb_ingest"]
+    queues = resources_of(prod.service, "AWS::SQS::Queue")
+    [queue] = [each for name, each in queues.items() if name.startswith("ObjectEventsQueue")]
+    assert queue["Properties"]["RedrivePolicy"]["maxReceiveCount"] == settings.deliveries
+
+
+def test_the_local_cloud_embeds_with_the_local_model_and_reads_no_pictures(local: Synthesised) -> None:
+    settings = KbIngestSettings.from_environment(variables(local.functions["kb_ingest"]))
+    assert (settings.embedding_model, settings.embedding_dimension) == (EMBEDDING_MODEL, DIMENSION)
+    assert (settings.vector_index_arn, settings.ocr) == ("", "none")

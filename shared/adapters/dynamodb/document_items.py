@@ -14,8 +14,10 @@ from shared.adapters.dynamodb.schema import (
     END,
     KIND,
     LIVE_VERSION,
+    MODE,
     OBJECT_KEY,
     OBJECT_VERSION,
+    ORIGIN,
     PAGES,
     PAGES_DONE,
     READING,
@@ -34,7 +36,8 @@ from shared.adapters.dynamodb.schema import (
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.parsed import DocumentKind
-from shared.domain.kb.records import DocumentRecord
+from shared.domain.kb.records import DocumentRecord, RunOrigin
+from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState
 
 DELETED: Final = "DELETED"
@@ -43,6 +46,8 @@ DELETED: Final = "DELETED"
 OF_THE_UPLOAD: Final = (CREATED_AT, OBJECT_KEY, OBJECT_VERSION, SIZE)
 OF_THE_RUNS: Final = (
     RUN,
+    ORIGIN,
+    MODE,
     REASON,
     VERSION,
     KIND,
@@ -75,6 +80,8 @@ def attributes_of(record: DocumentRecord) -> tuple[dict[str, Plain], tuple[str, 
     """Give what a run writes of a record: the attributes that have a value, and the names of those that have none."""
     every: dict[str, Plain | None] = {
         RUN: record.run,
+        ORIGIN: record.origin,
+        MODE: record.mode,
         COUNTER: record.counter,
         STATUS: record.state,
         REASON: record.reason or None,
@@ -113,6 +120,8 @@ def record_from(item: StoredItem) -> DocumentRecord:
             object_version=item.text_or_none(OBJECT_VERSION),
             size=item.number(SIZE),
             run=item.text(RUN),
+            origin=RunOrigin(item.text(ORIGIN)),
+            mode=ReprocessMode(item.text(MODE)),
             counter=item.number(COUNTER),
             created_at=item.moment(CREATED_AT),
             updated_at=item.moment(UPDATED_AT),

@@ -24,8 +24,10 @@ from shared.adapters.dynamodb.schema import (
     DOCUMENT_BYTES_ROW,
     DOCUMENT_ROW,
     LIVE_VERSION,
+    MODE,
     OBJECT_KEY,
     OBJECT_VERSION,
+    ORIGIN,
     READING,
     REASON,
     RUN,
@@ -43,7 +45,8 @@ from shared.domain.documents import document_id_for, sequencer_order
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.hits import LiveDocument
-from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, StaleRunError
+from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, RunOrigin, StaleRunError
+from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState, IllegalTransitionError, states_before
 from shared.ports import Clock
 
@@ -93,19 +96,22 @@ class DynamoDocuments:
             f"#{SIZE} = :size",
             # The event's own order: the same event again is the same run.
             f"#{RUN} = :order",
+            f"#{ORIGIN} = :origin",
+            f"#{MODE} = :mode",
             _NEXT_COUNTER,
             *([] if version_id is None else [f"#{OBJECT_VERSION} = :object_version"]),
         )
         values: dict[str, Plain] = {"object": key, "size": size, "none": 0, "one": 1}
+        values |= {"origin": RunOrigin.UPLOAD, "mode": ReprocessMode.FULL}
         if version_id is not None:
             values["object_version"] = version_id
         removes = (TTL, REASON, READING, *((OBJECT_VERSION,) if version_id is None else ()))
         taken = await self._record(user, key, sequencer, "PENDING", now, sets=sets, removes=removes, values=values)
-        return document_id_for(user, key) if taken else None
+        return None if taken is None else document_id_for(user, key)
 
-    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> bool:
+    async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         """Leave a marker for a while, without anything of the document, in one conditional write."""
-        return await self._record(
+        marker = await self._record(
             user,
             key,
             sequencer,
@@ -115,6 +121,7 @@ class DynamoDocuments:
             removes=(*OF_THE_UPLOAD, *OF_THE_RUNS),
             values={"forgotten": _forgotten(now)},
         )
+        return None if marker is None else marker.number(COUNTER, 0)
 
     async def get(self, user: UserId, document: DocumentId) -> DocumentRecord:
         """Read a row."""
@@ -158,7 +165,7 @@ class DynamoDocuments:
                 raise StaleRunError from None
             raise IllegalTransitionError(DocumentState(current.text(STATUS)), record.state) from None
 
-    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> None:
+    async def remove(self, user: UserId, document: DocumentId, *, run: str, now: datetime) -> int:
         """Leave a marker in place of the row, in one conditional write."""
         write = Update(
             key=document_key(user, document),
@@ -168,10 +175,11 @@ class DynamoDocuments:
             values={"deleted": DELETED, "forgotten": _forgotten(now), "now": now, "run": run},
         )
         try:
-            await self._rows.update(write)
+            return (await self._rows.update(write)).number(COUNTER)
         except ConditionFailedError as failed:
             if is_there(failed.current):
                 raise StaleRunError from None
+            return 0 if failed.current is None else failed.current.number(COUNTER, 0)
 
     async def claim_bytes(self, user: UserId, sha256: str, document: DocumentId) -> DocumentId:
         """Take the claim if it is free, in one conditional write."""
@@ -211,7 +219,8 @@ class DynamoDocuments:
         sets: Sequence[str],
         removes: Sequence[str],
         values: Mapping[str, Plain],
-    ) -> bool:
+    ) -> StoredItem | None:
+        """Write what an event says and give the row as it is now; ``None`` when a later event came first."""
         order = sequencer_order(sequencer)
         write = Update(
             key=document_key(user, document_id_for(user, key)),
@@ -221,17 +230,17 @@ class DynamoDocuments:
             values={**values, "status": status, "order": order, "now": now},
         )
         try:
-            await self._rows.update(write)
+            return await self._rows.update(write)
         except ConditionFailedError as failed:
             current = failed.current
             # The same event again, or the SDK's own repeat of a write whose answer was lost. What has become of the
             # document since is none of its business.
-            return (
+            same = (
                 current is not None
                 and current.text(SEQUENCER) == order
                 and (current.text(STATUS) == DELETED) == (status == DELETED)
             )
-        return True
+            return current if same else None
 
 
 def _live(item: StoredItem) -> LiveDocument:

@@ -8,9 +8,6 @@ from pydantic.alias_generators import to_camel
 from shared.domain.errors import EverthreadError, InvalidIdError, MalformedEventError
 from shared.domain.ids import DocumentId, UserId, parse_document_id, user_id_or_none
 
-Source = Literal["kb-upload", "kb-reprocess", "chat"]
-"""What a run began with (row KB07)."""
-
 
 class ObjectGoneError(EverthreadError):
     """The uploaded object is not there any more."""
@@ -52,15 +49,12 @@ class IngestionStep(_Message):
         Whose document, and which.
     run : str
         Whose step it is; with another run on the record there is nothing to do.
-    source : Source
-        What the run began with.
     stalls : int
         How many steps in a row have brought the document no further.
     """
 
     kind: Literal["step"] = "step"
-    source: Source = "kb-upload"
-    stalls: int = Field(0, ge=0)
+    stalls: int = Field(default=0, ge=0)
 
 
 class DocumentRemoval(_Message):

@@ -2,15 +2,24 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from shared.domain.errors import ConflictError, NotFoundError
 from shared.domain.ids import DocumentId
 from shared.domain.kb.parsed import DocumentKind
-from shared.domain.kb.reprocess import DocumentStanding, Reprocess
+from shared.domain.kb.reprocess import DocumentStanding, Reprocess, ReprocessMode
 from shared.domain.kb.states import DocumentState
 
 NOTHING: Final = frozenset[int]()
+
+
+class RunOrigin(StrEnum):
+    """What a run began with (row KB07)."""
+
+    UPLOAD = "kb-upload"
+    REPROCESS = "kb-reprocess"
+    CHAT = "chat"
 
 
 class DocumentNotFoundError(NotFoundError):
@@ -48,6 +57,10 @@ class DocumentRecord:
         Its bytes.
     run : str
         Whose turn it is: every upload and every request to go over the document again brings a new one.
+    origin : RunOrigin
+        What that run began with.
+    mode : ReprocessMode
+        What it does again; everything, after an upload.
     counter : int
         The highest version that a run of this document was given.
     created_at, updated_at : datetime
@@ -86,6 +99,8 @@ class DocumentRecord:
     counter: int
     created_at: datetime
     updated_at: datetime
+    origin: RunOrigin = RunOrigin.UPLOAD
+    mode: ReprocessMode = ReprocessMode.FULL
     state: DocumentState = DocumentState.PENDING
     reason: str = ""
     version: int = 0
@@ -110,6 +125,11 @@ class DocumentRecord:
     def has_markdown(self) -> bool:
         """Whether the pages of its reading are stored with their text."""
         return self.reading > 0 and self.reading == self.text_reading
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the version that the figures are of is what readers see, with every chunk of it."""
+        return self.version == self.live_version > 0 and len(self.embedded) == self.chunks
 
     @property
     def pending_chunks(self) -> tuple[int, ...]:
@@ -144,17 +164,19 @@ class DocumentRecord:
             reason="",
         )
 
-    def restarted(self, begin: Reprocess, run: str) -> "DocumentRecord":
+    def restarted(self, mode: ReprocessMode, begin: Reprocess, run: str) -> "DocumentRecord":
         """Give the record of a run that goes over the document again.
 
         Parameters
         ----------
+        mode : ReprocessMode
+            What was asked for.
         begin : Reprocess
-            From where.
+            From where that begins.
         run : str
             The new run.
         """
-        again = replace(self, run=run, state=begin.enters, reason="")
+        again = replace(self, run=run, origin=RunOrigin.REPROCESS, mode=mode, state=begin.enters, reason="")
         if begin.keeps_chunks:
             # In place: the chunks that are there stay what they are.
             return replace(again, refused=NOTHING)
@@ -163,3 +185,9 @@ class DocumentRecord:
         if begin.enters is DocumentState.PENDING:
             return again if begin.keeps_pages else replace(again, reading=0)
         return replace(again, version=version, chunks=0, embedded=NOTHING, refused=NOTHING)
+
+
+def unread_reason(record: DocumentRecord) -> str:
+    """Give what the owner is told of pages that could not be read; empty when there are none."""
+    unread = record.pages - record.pages_done
+    return f"{unread} of {record.pages} pages could not be read." if unread else ""

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,18 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from shared.adapters import aws
 from shared.adapters.dynamodb.checkpointer import DynamoThreadMessages, checkpointer_for
+from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.exact_index import DynamoExactIndex
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.observability import OWN_PACKAGES
+from shared.domain.ids import UserId
+from shared.domain.kb.states import DocumentState
 from shared.domain.threads import ThreadRow
 from shared.settings import KbIngestSettings, MemoryApiSettings, PurgeSettings, SummarizeSettings
 from tests.fakes.dynamodb import mocked_dynamodb
+from tests.fakes.embedder import WordEmbedder
+from tests.fakes.made_files import pdf
 
 EVENTS = Path(__file__).parents[2] / "events"
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -33,7 +40,12 @@ SETTINGS = {
     ),
     "memory_api": MemoryApiSettings(memory_table="memory", purge_queue_url="https://sqs/purges"),
     "purge": PurgeSettings(memory_table="memory", checkpoint_table="checkpoints"),
-    "kb_ingest": KbIngestSettings(memory_table="memory", bucket="everthread-uploads"),
+    "kb_ingest": KbIngestSettings(
+        memory_table="memory",
+        bucket="everthread-uploads",
+        ingestion_queue_url="https://sqs/object-events",
+        embedding_dimension=256,
+    ),
 }
 
 
@@ -161,12 +173,47 @@ def test_a_deleted_thread_is_purged_from_both_tables(handler_of, dynamodb, conte
     assert left == [0, 4], "the second thread was never deleted"
 
 
-def test_an_upload_gets_its_row(handler_of, dynamodb, context):
+def answer_embeddings(client):
+    """Let Bedrock embed by counting words; give the list of the texts."""
+    embedder, texts = WordEmbedder(256), []
+
+    def answer(params, **_):
+        texts.append(json.loads(params["body"])["inputText"])
+        body = json.dumps({"embedding": embedder.of(texts[-1]), "inputTextTokenCount": 1}).encode()
+        return AWSResponse("http://loopback", 200, {}, None), {"body": BytesIO(body)}
+
+    client.meta.events.register("before-call.bedrock-runtime.InvokeModel", answer)
+    return texts
+
+
+def test_an_upload_becomes_searchable_and_a_deletion_takes_everything_back(handler_of, dynamodb, context):
     sqs_batch = recorded("object_events_batch.json")
-    sqs_batch["Records"] = sqs_batch["Records"][:1]
-    assert handler_of("kb_ingest")(sqs_batch, context) == {"batchItemFailures": []}
-    (row,) = dynamodb.scan(TableName="memory")["Items"]
-    assert row["status"] == {"S": "PENDING"}
+    created, deleted = sqs_batch["Records"]
+    key = json.loads(created["body"])["detail"]["object"]["key"]
+    user = UserId(key.split("/")[1])
+    handle = handler_of("kb_ingest")
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="everthread-uploads", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    s3.put_bucket_versioning(Bucket="everthread-uploads", VersioningConfiguration={"Status": "Enabled"})
+    file = pdf("All about the heron in the river.", "All about the egret on the shore.")
+    version = s3.put_object(Bucket="everthread-uploads", Key=key, Body=file)["VersionId"]
+    created["body"] = created["body"].replace("IYV3p45BT0ac8hjHg1houSdS1a.Mro8e", version)
+    texts = answer_embeddings(aws.client("bedrock-runtime"))
+
+    assert handle({"Records": [created]}, context) == {"batchItemFailures": []}
+
+    documents, index = DynamoDocuments(dynamodb, "memory"), DynamoExactIndex(dynamodb, "memory", dimension=256)
+    (record,) = asyncio.run(documents.of_user(user))
+    assert (record.state, record.pages, record.chunks) == (DocumentState.READY, 2, len(texts))
+    hits = asyncio.run(index.query(user, text="egret", vector=WordEmbedder(256).of("egret"), k=5))
+    assert "egret" in hits[0].chunk.text
+    assert hits[0].chunk.place.version == record.live_version == 1
+
+    handle({"Records": [deleted]}, context)
+    items = dynamodb.scan(TableName="memory")["Items"]
+    # What is left expires: that there was a document, and how its events are ordered.
+    assert all("ttl" in item for item in items)
+    assert not [item for item in items if "heron" in json.dumps(item, default=str)]
 
 
 @pytest.mark.parametrize("function", SETTINGS)

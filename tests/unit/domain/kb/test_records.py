@@ -8,7 +8,7 @@ from shared.domain.errors import MalformedEventError
 from shared.domain.ids import UserId
 from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, message_of
 from shared.domain.kb.records import DocumentRecord
-from shared.domain.kb.reprocess import Reprocess
+from shared.domain.kb.reprocess import Reprocess, ReprocessMode
 from shared.domain.kb.states import DocumentState
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ def test_a_restart_keeps_what_its_mode_keeps(
     begin: Reprocess, version: tuple[int, int], reading: int, chunks: int
 ) -> None:
     # KB20
-    again = READY.restarted(begin, "r2")
+    again = READY.restarted(ReprocessMode.FULL, begin, "r2")
     assert (again.run, again.state, again.live_version) == ("r2", begin.enters, 2)
     assert (again.counter, again.version) == version
     assert (again.reading, again.chunks) == (reading, chunks)
@@ -78,11 +78,11 @@ def test_a_restart_keeps_what_its_mode_keeps(
 
 def test_a_restart_from_chunks_tries_those_again_that_the_model_refused() -> None:
     # KB20
-    assert READY.restarted(Reprocess.FROM_CHUNKS, "r2").pending_chunks == (2, 4)
+    assert READY.restarted(ReprocessMode.RETRY_FAILED_CHUNKS, Reprocess.FROM_CHUNKS, "r2").pending_chunks == (2, 4)
 
 
 MESSAGES = [
-    IngestionStep(user_id=ANNA, document_id=READY.id, run="r1", source="kb-reprocess", stalls=2),
+    IngestionStep(user_id=ANNA, document_id=READY.id, run="r1", stalls=2),
     DocumentRemoval(user_id=ANNA, document_id=READY.id, run="r1", key=KEY),
 ]
 

@@ -1,0 +1,177 @@
+"""Removing everything that a document, or a user, has in the knowledge base."""
+
+import logging
+from uuid import uuid4
+
+from shared.domain.ids import DocumentId, UserId
+from shared.domain.kb.chunks import parse_chunk_id
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.records import DocumentNotFoundError, StaleRunError
+from shared.domain.kb.reprocess import Reprocess, ReprocessMode
+from shared.domain.uploads import user_prefix
+from shared.kb_ports import (
+    ChunkStore,
+    DocumentRecords,
+    Index,
+    IngestionQueue,
+    ObjectStore,
+    PageStore,
+    Spans,
+)
+from shared.ports import Clock
+
+_log = logging.getLogger(__name__)
+
+
+async def remove_versions(index: Index, chunks: ChunkStore, user: UserId, document: DocumentId, *, below: int) -> int:
+    """Remove a document's chunks of every version below one, from the index and then from the list that names them.
+
+    Parameters
+    ----------
+    index, chunks : Index, ChunkStore
+        From where.
+    user, document : str
+        Whose document, and which.
+    below : int
+        The first version that stays.
+
+    Returns
+    -------
+    int
+        How many there were.
+
+    Raises
+    ------
+    StoreError
+        When one of the two cannot answer; done again, it goes on.
+    """
+    old = [each for each in await chunks.ids(user, document) if parse_chunk_id(each).version < below]
+    if old:
+        await index.delete(user, old)
+        await chunks.remove(user, old)
+    return len(old)
+
+
+class RemoveDocuments:
+    """Removes documents with everything they have; every step may be done again.
+
+    Parameters
+    ----------
+    records : DocumentRecords
+        What is known of documents.
+    chunks, pages, spans : ChunkStore, PageStore, Spans
+        What they are made of, and what happened to them.
+    index : Index
+        Finds them.
+    objects : ObjectStore
+        The uploads.
+    queue : IngestionQueue
+        A duplicate takes the place of what it was a duplicate of.
+    clock : Clock
+        The time of day.
+    """
+
+    def __init__(
+        self,
+        *,
+        records: DocumentRecords,
+        chunks: ChunkStore,
+        pages: PageStore,
+        spans: Spans,
+        index: Index,
+        objects: ObjectStore,
+        queue: IngestionQueue,
+        clock: Clock,
+    ) -> None:
+        self._records = records
+        self._chunks = chunks
+        self._pages = pages
+        self._spans = spans
+        self._index = index
+        self._objects = objects
+        self._queue = queue
+        self._clock = clock
+
+    async def remove(self, removal: DocumentRemoval) -> None:
+        """Remove what its owner deleted: the object, and everything made of it.
+
+        A document that was uploaded again since stays.
+
+        Raises
+        ------
+        StoreError
+            When something cannot answer; done again, it goes on.
+        """
+        user, document = removal.user_id, removal.document_id
+        await self.forget_bytes(user, document)
+        try:
+            last = await self._records.remove(user, document, run=removal.run, now=self._clock.now())
+        except StaleRunError:
+            _log.info("document was uploaded again and stays", extra={"document_id": document})
+            return
+        await self._objects.delete(removal.key)
+        await self.clear(user, document, last=last)
+
+    async def forget_bytes(self, user: UserId, document: DocumentId) -> None:
+        """Let the bytes of a document be another's; before it is gone, because then nobody knows them.
+
+        Raises
+        ------
+        StoreError
+            When the database cannot answer.
+        """
+        try:
+            record = await self._records.get(user, document)
+        except DocumentNotFoundError:
+            return
+        if record.sha256:
+            await self._records.release_bytes(user, record.sha256, document)
+
+    async def clear(self, user: UserId, document: DocumentId, *, last: int) -> None:
+        """Remove what a deleted document has left.
+
+        Parameters
+        ----------
+        user, document : str
+            Whose document, and which.
+        last : int
+            Its highest version; what is above it is of a later upload.
+
+        Raises
+        ------
+        StoreError
+            When something cannot answer; done again, it goes on.
+        """
+        chunks = await remove_versions(self._index, self._chunks, user, document, below=last + 1)
+        await self._pages.remove(user, document, before=last + 1)
+        await self._spans.remove(user, document)
+        await self._promote_duplicates(user, document)
+        _log.info("document removed", extra={"document_id": document, "chunks": chunks})
+
+    async def purge(self, user: UserId) -> None:
+        """Remove everything that a user has here: objects, vectors, rows.
+
+        Raises
+        ------
+        StoreError
+            When something cannot answer; done again, it goes on.
+        """
+        await self._objects.purge(user_prefix(user))
+        await self._index.purge(user)
+        for rows in (self._chunks, self._pages, self._spans):
+            await rows.purge(user)
+        # Last: what is not listed here would be looked for by nobody.
+        await self._records.purge(user)
+        _log.info("knowledge base of a user removed")
+
+    async def _promote_duplicates(self, user: UserId, document: DocumentId) -> None:
+        """Process what was found by way of the document that is gone."""
+        for record in await self._records.of_user(user):
+            if record.duplicate_of != document:
+                continue
+            again = record.restarted(ReprocessMode.FULL, Reprocess.FROM_OBJECT, uuid4().hex)
+            try:
+                await self._records.save(user, again, now=self._clock.now(), run=record.run)
+            except StaleRunError:
+                continue
+            await self._queue.take_on(IngestionStep(user_id=user, document_id=record.id, run=again.run))
