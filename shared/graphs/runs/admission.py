@@ -10,6 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from shared.domain.errors import ItemTooLargeError, ThreadBusyError
+from shared.domain.ids import RunId
 from shared.domain.runs import RunRow
 from shared.domain.threads import PREVIEW_MAX_CHARS, ThreadRow
 from shared.domain.turns import text_of
@@ -72,6 +73,7 @@ class Admission:
         """
         pending = pending_of(request.messages)
         give_up = self._clock.now() + self._wait
+        asked: set[RunId] = set()
         while True:
             try:
                 return await self._take(request, pending)
@@ -79,7 +81,7 @@ class Admission:
                 if request.strategy == "reject" or self._clock.now() >= give_up:
                     raise
                 if request.strategy in ("interrupt", "rollback"):
-                    await self._stop_the_other(request)
+                    await self._stop_the_other(request, asked)
             await asyncio.sleep(self._look_every.total_seconds())
 
     async def _take(self, request: RunRequest, pending: Sequence[dict[str, Any]]) -> Admitted:
@@ -111,16 +113,19 @@ class Admission:
             ),
         )
 
-    async def _stop_the_other(self, request: RunRequest) -> None:
+    async def _stop_the_other(self, request: RunRequest, asked: set[RunId]) -> None:
+        """Ask whoever holds the thread to stop, once."""
         row = await self._threads.get(request.user, request.thread)
-        if row.lease is not None and not row.cancel_requested:
-            await self._threads.request_cancel(
-                request.user,
-                request.thread,
-                row.lease.run_id,
-                now=self._clock.now(),
-                rollback=request.strategy == "rollback",
-            )
+        if row.lease is None or row.lease.run_id in asked:
+            return
+        asked.add(row.lease.run_id)
+        await self._threads.request_cancel(
+            request.user,
+            request.thread,
+            row.lease.run_id,
+            now=self._clock.now(),
+            rollback=request.strategy == "rollback",
+        )
 
 
 def pending_of(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:

@@ -196,7 +196,9 @@ class GraphRunner:
         """Change a thread's state from outside a run; see :func:`~shared.graphs.runs.state_change.change_state`."""
         ports = self._ports
         graph = self.reading(change.user)
-        return await change_state(change, graph, threads=ports.threads, clock=ports.clock, hold=self._timing.hold)
+        return await change_state(
+            change, graph, threads=ports.threads, runs=ports.runs, clock=ports.clock, hold=self._timing.hold
+        )
 
     async def copy(self, user: UserId, source: ThreadId, target: ThreadId) -> None:
         """Copy every checkpoint of a thread to one that has none."""

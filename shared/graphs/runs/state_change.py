@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.threads import ThreadStatus
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.run import LEASE_NUMBER
-from shared.ports import Clock, Threads
+from shared.ports import Clock, Runs, Threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class StateChange:
 
 
 async def change_state(
-    change: StateChange, graph: Graph, *, threads: Threads, clock: Clock, hold: timedelta
+    change: StateChange, graph: Graph, *, threads: Threads, runs: Runs, clock: Clock, hold: timedelta
 ) -> RunnableConfig:
     """Make a change and give the checkpoint that has it.
 
@@ -53,6 +53,8 @@ async def change_state(
         The graph, with the owner's checkpointer.
     threads : Threads
         Where the thread's lease is.
+    runs : Runs
+        Where a dead run is remembered whose lease is taken over.
     clock : Clock
         The time of day.
     hold : timedelta
@@ -75,6 +77,9 @@ async def change_state(
         raise LeaseLostError("The thread was given without a lease.")
     head: str | None = None
     try:
+        if row.left_run is not None:
+            dead = replace(row.left_run, status="error", updated_at=clock.now())
+            await runs.save(change.user, rows=[dead], now=clock.now())
         changed = await _change(change, graph, row.lease.number)
         now = await graph.aget_state(_at(change.thread))
         status = "interrupted" if now.next else "idle"

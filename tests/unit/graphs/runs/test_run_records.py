@@ -4,12 +4,15 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from shared.domain.errors import ModelThrottledError, StoreError
 from shared.domain.runs import EventPage
+from shared.domain.threads import LeaseSignal
 from shared.graphs.runs.journal import NoJournal
 from shared.graphs.runs.request import ResumeCommand
 from shared.graphs.runs.runner import RunTiming
+from shared.graphs.runs.state_change import StateChange
 from tests.fakes.chat_model import Say, ScriptedChatModel
 from tests.fakes.runs import MOMENT, USER, Runs, new_run_id, outcome_of, until
 
@@ -303,6 +306,44 @@ async def test_a_run_with_rollback_in_a_thread_at_rest_undoes_nothing():
 
     assert await runs.texts(thread) == ["a", "One.", "b", "Two."]
     assert runs.saver().calls["delete_for_runs"] == 0
+
+
+async def test_a_run_that_was_asked_to_stop_can_still_be_undone():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("Let me explain", before_token=gate), "Sure."), timing=QUICK)
+    thread = await runs.thread()
+    deaf = runs.threads.watch
+
+    async def hears_nothing(*_args):
+        return LeaseSignal()
+
+    runs.threads.watch = hears_nothing
+    first = await runs.start(thread, "One")
+    await gate.reached.wait()
+    await runs.threads.request_cancel(USER, thread, first.id, now=runs.clock.now())
+    second = asyncio.create_task(runs.run(thread, "No, two", strategy="rollback"))
+    await until(lambda: runs.threads.calls["request_cancel"] > 1)
+    runs.threads.watch = deaf
+
+    assert (await second).status == "success"
+    await outcome_of(first)
+    assert await runs.texts(thread) == ["No, two", "Sure."]
+
+
+async def test_a_change_of_the_state_remembers_a_dead_run_too():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("Too late", before_token=gate)))
+    thread = await runs.thread()
+    dead = await runs.start(thread, "Hi")
+    await gate.reached.wait()
+    runs.threads.failures = {"watch": StoreError("down"), "renew": StoreError("down")}
+    runs.clock.advance(timedelta(minutes=1))
+    await outcome_of(dead)
+    runs.threads.failures = {}
+    await runs.runner.change_state(StateChange(user=USER, thread=thread, values={"messages": [HumanMessage("Mine")]}))
+
+    assert [(row.run_id, row.status) for row in await rows_of(runs, thread)] == [(dead.id, "error")]
+    assert (await runs.threads.get(USER, thread)).status != "busy"
 
 
 async def test_an_unknown_run_cannot_be_stopped():
