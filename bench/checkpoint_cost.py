@@ -17,6 +17,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
 from statistics import mean
@@ -178,7 +179,7 @@ class Chat:
     turns
         How many there have been.
     write_units
-        What each cost.
+        What each cost, as far as the meter was on.
     """
 
     def __init__(self, bench: Bench, durability: Durability, *, leased: bool) -> None:
@@ -191,7 +192,7 @@ class Chat:
         self._leave_out(self.meter, "_after")
         self.meter.serialize(self.meter.sizes, bench.client)
         self.turns = 0
-        self.write_units: list[float] = []
+        self.write_units: dict[int, float] = {}
 
     async def say(self) -> None:
         """Do one turn."""
@@ -203,7 +204,7 @@ class Chat:
         graph = chat().compile(checkpointer=self._bench.saver)
         turn = {"messages": [question(self.turns)]}
         await graph.ainvoke(turn, {"configurable": configurable}, durability=self._durability)
-        self.write_units.append(sum(call.wcu for call in self.meter.calls))
+        self.write_units[self.turns] = sum(call.wcu for call in self.meter.calls)
 
     async def measured(self) -> "Row":
         """Do one turn and say what it cost, and what a load cost before and after it."""
@@ -213,7 +214,7 @@ class Chat:
         cpu, other = time.process_time(), self._other_seconds
         await self.say()
         row.cpu = (time.process_time() - cpu) - (self._other_seconds - other)
-        row.requests, row.write_units = len(self.meter.calls), self.write_units[-1]
+        row.requests, row.write_units = len(self.meter.calls), self.write_units[self.turns]
         row.written = sum(call.written for call in self.meter.calls)
         turn_trips = self.meter.rounds()
         row.cold_read_units, cold_trips = self._load(self._bench.cold())
@@ -246,17 +247,21 @@ async def measure(name: str, durability: Durability, turns: Sequence[int], *, le
     talk = Chat(bench, durability, leased=leased)
     rows: list[Row] = []
     failed = ""
-    with talk.meter.on(bench.client):
-        try:
-            while talk.turns < turns[-1] + PERIOD - 1:
-                if talk.turns + 1 in turns:
+    try:
+        while talk.turns < turns[-1] + PERIOD - 1:
+            turn = talk.turns + 1
+            with ExitStack() as metered:
+                if any(first <= turn < first + PERIOD for first in turns):
+                    metered.enter_context(talk.meter.on(bench.client))
+                if turn in turns:
                     rows.append(await talk.measured())
                 else:
                     await talk.say()
-        except Exception as error:  # noqa: BLE001 - which, is the result
-            failed = f"fails at turn {talk.turns}: {type(error).__name__}"
+    except Exception as error:  # noqa: BLE001 - which, is the result
+        failed = f"fails at turn {talk.turns}: {type(error).__name__}"
     for row in rows:
-        row.mean_write_units = mean(talk.write_units[row.turn - 1 : row.turn - 1 + PERIOD])
+        units = (talk.write_units.get(turn) for turn in range(row.turn, row.turn + PERIOD))
+        row.mean_write_units = mean(each for each in units if each is not None)
     return rows + [Row(turn, failed=failed) for turn in turns[len(rows) :]]
 
 
