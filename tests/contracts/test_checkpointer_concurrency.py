@@ -94,6 +94,20 @@ class TestBranches:
         assert values_of(reader) == values_of(reader, late)
         assert texts(values_of(reader, config_of(checkpoint=early["id"]))["messages"]) == ["early"]
 
+    def test_a_clock_that_runs_behind_loses_no_turn(self, client):
+        # Ids are made of the time, and the machines that take turns on a thread do not have quite the same.
+        config, kept = None, []
+        for number in range(35):
+            kept.append(HumanMessage(f"{number} " + "x" * 3_000, id=f"m{number}"))
+            checkpoint = checkpoint_of({"messages": kept}, {"messages": number + 1})
+            moment = number - 3 if number % 5 == 3 else number
+            checkpoint["id"] = f"1f000001-{moment:04}-6000-8000-{number:012}"
+            config = saver_on(client).put(
+                config or config_of(), checkpoint, {"source": "loop"}, {"messages": number + 1}
+            )
+            assert values_of(saver_on(client)) == {"messages": kept}
+        assert len(list(saver_on(client).list(config_of()))) == 35
+
     def test_the_same_checkpoint_put_again_is_the_same_checkpoint(self, client):
         saver = saver_on(client)
         checkpoint = checkpoint_of(said("hello"), {"messages": 1})

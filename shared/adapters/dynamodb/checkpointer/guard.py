@@ -109,8 +109,12 @@ class Guard:
         except ConditionFailedError as refused:
             _refuse_unless_open(GuardState.read(refused.current), lease)
 
-    def move_head(self, place: Place, checkpoint: str, lease: int | None, expires: int | None) -> bool:
+    def move_head(
+        self, place: Place, checkpoint: str, *, parent: str | None, lease: int | None, expires: int | None
+    ) -> bool:
         """Make a checkpoint of the root namespace count, and the thread's head unless a newer one is.
+
+        What follows the head is newer, even if its id is lower: ids are made of the clocks of different machines.
 
         Returns
         -------
@@ -123,7 +127,7 @@ class Guard:
             As :meth:`check` does; the head was not moved.
         """
         try:
-            self._move_head(place, checkpoint, lease, expires)
+            self._move_head(place, checkpoint, parent, lease, expires)
         except ConditionFailedError as refused:
             state = GuardState.read(refused.current)
             _refuse_unless_open(state, lease)
@@ -133,11 +137,17 @@ class Guard:
             return False
         return True
 
-    def _move_head(self, place: Place, checkpoint: str, lease: int | None, expires: int | None) -> None:
-        condition = f"{_OPEN} AND (attribute_not_exists(#head) OR #head <= :head)"
+    def _move_head(
+        self, place: Place, checkpoint: str, parent: str | None, lease: int | None, expires: int | None
+    ) -> None:
+        newer = "attribute_not_exists(#head) OR #head <= :head"
         expression = "SET #head = :head, #schema = :schema"
         values: dict[str, Any] = {":head": {"S": checkpoint}}
         names = dict(_NAMES)
+        if parent is not None:
+            newer += " OR #head = :parent"
+            values[":parent"] = {"S": parent}
+        condition = f"{_OPEN} AND ({newer})"
         if lease is None:
             del names["#lease"]
         else:

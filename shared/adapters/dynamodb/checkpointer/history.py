@@ -46,8 +46,9 @@ def delta_histories(
     if not open_channels or record.parent is None:
         return histories
     since = [record.since.get(name) for name in open_channels]
-    floor = entries(namespace).first if None in since else entries_of(namespace, min(filter(None, since))).first
-    span = Span(floor, entries_of(namespace, record.parent).last)
+    last = entries_of(namespace, record.parent)
+    oldest = entries(namespace) if None in since else entries_of(namespace, min(filter(None, since)))
+    span = Span(min(oldest.first, last.first), last.last)
     due = {name for name in open_channels if name in record.since}
 
     at: str | None = record.parent

@@ -103,8 +103,8 @@ class Shelf:
         gaps = [(first, gap) for first, gap in missing if gap is not None]
         if not gaps:
             return True
-        low, high = min(first for first, _ in gaps), max(gap for _, gap in gaps)
-        span = segments(self.namespace, low.checkpoint, high.checkpoint)
+        ends = [end.checkpoint for gap in gaps for end in gap]
+        span = segments(self.namespace, min(ends), max(ends))
         if self._trusting and all(self._segment(first, needed_by) is not None for first, _ in gaps):
             # Older segments are at hand, so it is likely that only the newest few are new to this process.
             nothing: list[Item] = []
@@ -113,7 +113,7 @@ class Shelf:
                 return True
         for page in self._table.pages(self.place.partition, span):
             self.put(page)
-        return self._complete(pieces, needed_by)
+        return all(self._got_one_by_one(each, needed_by) for each in pieces)
 
     def segment(self, name: SegmentId, needed_by: str) -> SegmentRecord:
         """Give a segment that must be there.
@@ -131,6 +131,15 @@ class Shelf:
     def corrupt(self, checkpoint: str, why: str) -> CorruptCheckpointError:
         """Give the error that names a checkpoint of this thread."""
         return CorruptCheckpointError(self.place.thread, checkpoint, why)
+
+    def _got_one_by_one(self, piece: Slice, needed_by: str) -> bool:
+        """Get what a range did not bring: ids are made of the clocks of different machines, and may lie outside."""
+        while (missing := self._first_missing(piece, needed_by)) is not None:
+            stored = self._table.get(self.place.segment(self.namespace, *missing))
+            if stored is None:
+                return False
+            self.put([stored])
+        return True
 
     def _complete(self, pieces: Sequence[Slice], needed_by: str) -> bool:
         return all(self._first_missing(each, needed_by) is None for each in pieces)

@@ -111,7 +111,7 @@ class Writer:
 
         self._table.write(parcel.first)
         if namespace == ROOT:
-            self._write_beside_guard(place, draft.checkpoint, parcel.together, lease, expires, take_back)
+            self._write_beside_guard(place, draft, parcel.together, lease, expires, take_back)
         else:
             self._table.write(parcel.together)
             self._admit_written(place, lease, take_back)
@@ -150,7 +150,7 @@ class Writer:
     def _write_beside_guard(
         self,
         place: Place,
-        checkpoint: str,
+        draft: Draft,
         items: Sequence[Item],
         lease: int | None,
         expires: int | None,
@@ -163,7 +163,7 @@ class Writer:
         """
         written = beside(lambda: self._table.write(items))
         try:
-            awaited = self._guard.move_head(place, checkpoint, lease, expires)
+            awaited = self._guard.move_head(place, draft.checkpoint, parent=draft.parent, lease=lease, expires=expires)
         except ConflictError:
             if written.exception() is None:
                 _best_effort(take_back)
