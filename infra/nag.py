@@ -69,7 +69,8 @@ def _accepted(data: DataStack, service: ServiceStack) -> Iterator[tuple[Construc
     for function in service.functions:
         yield function.role, "IAM5[Resource::*]", _TRACES
         yield function.function, "L1", _PYTHON_3_13
-    yield service.kb_ingest.role, f"IAM5[Resource::{_objects_of(data)}]", _UPLOADS
+    for function in (service.kb_ingest, service.memory_api):
+        yield function.role, f"IAM5[Resource::{_objects_of(data)}]", _UPLOADS
     if data.vectors:
         yield data.vectors.index, "CloudFormation-Validate::F3002", _TEXT_SEARCH
     for construct in service.node.find_all():

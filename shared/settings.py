@@ -5,9 +5,11 @@ directly, so no variable's name is written twice.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+_DOCUMENT_MAX_BYTES: Final = 50 * 1024 * 1024
 
 
 def _comma_separated(value: object) -> object:
@@ -165,6 +167,10 @@ class MemoryApiSettings(FunctionSettings, MemoryKnobs):
 
     memory_table: str
     purge_queue_url: str
+    bucket: str
+    ingestion_queue_url: str
+    document_max_bytes: int = Field(_DOCUMENT_MAX_BYTES, ge=1)
+    """What may be uploaded; no more than the ingestion reads."""
 
 
 class PurgeSettings(FunctionSettings):
@@ -187,7 +193,7 @@ class KbIngestSettings(FunctionSettings, KnowledgeIndexKnobs):
     """How often the queue delivers a message; with the last one the document is given up."""
     ocr: Literal["textract", "none"] = "textract"
     """What reads pictures of text. Without it such documents end as ``NEEDS_OCR``."""
-    document_max_bytes: int = Field(50 * 1024 * 1024, ge=1)
+    document_max_bytes: int = Field(_DOCUMENT_MAX_BYTES, ge=1)
     """Larger objects are not read."""
     observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
     """How long it is kept what happened to a document."""

@@ -7,12 +7,14 @@ from fastapi import Depends, FastAPI, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware.cors import CORSMiddleware
 
+from functions.memory_api.documents import DOCUMENT_ENDPOINTS, DOCUMENT_ERRORS, DOCUMENT_STATUS
 from functions.memory_api.models import ErrorBody, KeyDeletedBody, ProfileBody, SummariesDeletedBody, ThreadsBody
 from shared.adapters.http import MEMORY_API, claims_of, event_of, install_error_handlers, requesting_user
 from shared.adapters.routes import CORS_EXPOSED_HEADERS, CORS_ORIGIN, routes_of
 from shared.domain.errors import NotFoundError
 from shared.domain.ids import ThreadId, UserId, thread_id_or_none
 from shared.domain.profile import overlay_from_claims
+from shared.services.manage_documents import ManageDocuments
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 
@@ -86,6 +88,7 @@ _ENDPOINTS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     ("GET", "/api/memory/threads"): show_summaries,
     ("DELETE", "/api/memory/threads/{thread_id}"): forget_summaries,
     ("DELETE", "/api/threads/{thread_id}"): delete_thread,
+    **DOCUMENT_ENDPOINTS,
 }
 
 _ERRORS: Final[Mapping[Callable[..., Any], tuple[int, ...]]] = {
@@ -94,10 +97,13 @@ _ERRORS: Final[Mapping[Callable[..., Any], tuple[int, ...]]] = {
     show_summaries: (401, 503),
     forget_summaries: (401, 404, 503),
     delete_thread: (401, 404, 503),
+    **DOCUMENT_ERRORS,
 }
 
+_STATUS: Final[Mapping[Callable[..., Any], int]] = {delete_thread: 204, **DOCUMENT_STATUS}
 
-def app_of(memory: ManageMemory, threads: ManageThreads) -> FastAPI:
+
+def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocuments) -> FastAPI:
     """Make the app.
 
     Parameters
@@ -106,10 +112,13 @@ def app_of(memory: ManageMemory, threads: ManageThreads) -> FastAPI:
         Behind the memory routes.
     threads : ManageThreads
         Behind the deletion of threads.
+    documents : ManageDocuments
+        Behind the document routes.
     """
     app = routed_app()
     app.state.memory = memory
     app.state.threads = threads
+    app.state.documents = documents
     return app
 
 
@@ -118,7 +127,7 @@ def routed_app() -> FastAPI:
     app = FastAPI(
         title="Everthread memory API",
         version="1",
-        description="What is remembered of the user, for the user to see and to delete.",
+        description="What is remembered of the user, and the user's documents: to see, to add to and to delete.",
         openapi_url=None,
         redirect_slashes=False,
     )
@@ -131,7 +140,7 @@ def routed_app() -> FastAPI:
             methods=[route.method],
             operation_id=endpoint.__name__,
             summary=endpoint.__doc__,
-            status_code=204 if endpoint is delete_thread else 200,
+            status_code=_STATUS.get(endpoint, 200),
             responses={status: {"model": ErrorBody, "description": "Error"} for status in _ERRORS[endpoint]},
         )
     install_error_handlers(app, MEMORY_API)

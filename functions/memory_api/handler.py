@@ -8,11 +8,16 @@ from mangum import Mangum
 from functions.memory_api.app import app_of
 from shared.adapters import aws
 from shared.adapters.clock import SystemClock
+from shared.adapters.dynamodb.documents import DynamoDocuments
 from shared.adapters.dynamodb.profiles import DynamoProfiles
+from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.ingestion_queue import SqsIngestionQueue
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.adapters.purge_queue import SqsPurgeQueue
+from shared.adapters.s3.objects import S3Objects, S3UploadOffers
+from shared.services.manage_documents import ManageDocuments
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 from shared.settings import MemoryApiSettings
@@ -31,5 +36,18 @@ memory = ManageMemory(
     clock=clock,
     metrics=metrics,
 )
-app = app_of(memory, ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics))
+documents = ManageDocuments(
+    records=DynamoDocuments(aws.client("dynamodb"), settings.memory_table),
+    spans=DynamoSpans(aws.client("dynamodb"), settings.memory_table),
+    objects=S3Objects(aws.client("s3"), settings.bucket),
+    offers=S3UploadOffers(aws.client("s3"), settings.bucket),
+    queue=SqsIngestionQueue(aws.client("sqs"), settings.ingestion_queue_url),
+    clock=clock,
+    max_bytes=settings.document_max_bytes,
+)
+app = app_of(
+    memory,
+    ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics),
+    documents,
+)
 handler = observed(Mangum(app, lifespan="off"), metrics)

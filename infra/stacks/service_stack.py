@@ -47,7 +47,13 @@ SUMMARIZE_ROWS: Final = (
     "dynamodb:UpdateItem",
     "dynamodb:ConditionCheckItem",
 )
-MEMORY_API_ROWS: Final = (*READ, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:BatchWriteItem")
+MEMORY_API_ROWS: Final = (
+    *READ,
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:BatchWriteItem",
+)
 PURGE_ROWS: Final = (
     "dynamodb:GetItem",
     "dynamodb:Query",
@@ -62,6 +68,8 @@ KB_INGEST_ROWS: Final = (
     "dynamodb:DeleteItem",
     "dynamodb:BatchWriteItem",
 )
+# What a presigned upload may do is what its signer may; the others are for a look whether an object is there.
+UPLOADS: Final = ("s3:PutObject", "s3:GetObject", "s3:GetObjectVersion")
 # ListBucket: without it an object that is not there is answered as one that may not be read.
 OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject")
 VECTORS: Final = ("s3vectors:PutVectors", "s3vectors:DeleteVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors")
@@ -234,12 +242,15 @@ class ServiceStack(Stack):
                 **self._stage.knobs.model_dump(),
                 memory_table=self._data.memory.name,
                 purge_queue_url=self.purges.queue.queue_url,
+                bucket=self._data.uploads.bucket.bucket_name,
+                ingestion_queue_url=self.object_events.queue.queue_url,
             ),
             timeout=_MEMORY_API_TIMEOUT,
             memory_mb=1024,
         )
         self._allow_rows(function, self._data.memory, MEMORY_API_ROWS)
-        function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
+        self._allow_uploads(function, UPLOADS)
+        function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn, self.object_events.queue.queue_arn])
         return function
 
     def _purge(self) -> PythonFunction:

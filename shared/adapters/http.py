@@ -35,6 +35,7 @@ from shared.domain.errors import (
     StoreError,
 )
 from shared.domain.ids import UserId, require_user_id
+from shared.domain.uploads import UploadTooLargeError
 
 EVENT_SCOPE_KEY: Final = "aws.event"
 """Where Mangum and the streaming runner put the API Gateway event in the ASGI scope."""
@@ -76,6 +77,7 @@ STATUS_OF: Final[Mapping[type[EverthreadError], int]] = {
     ClaimLostError: 409,
     ItemTooLargeError: 413,
     MemorySizeError: 413,
+    UploadTooLargeError: 413,
     MemoryPatchError: 422,
     StoreError: 503,
     EventAheadOfCheckpointError: 503,

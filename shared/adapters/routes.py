@@ -84,6 +84,12 @@ ROUTES: Final = (
     Route("GET", "/api/memory/threads", "memory_api"),
     Route("DELETE", "/api/memory/threads/{thread_id}", "memory_api"),
     Route("DELETE", "/api/threads/{thread_id}", "memory_api"),
+    Route("POST", "/api/kb/documents", "memory_api"),
+    Route("GET", "/api/kb/documents", "memory_api"),
+    Route("GET", "/api/kb/documents/{document_id}", "memory_api"),
+    Route("DELETE", "/api/kb/documents/{document_id}", "memory_api"),
+    Route("POST", "/api/kb/documents/{document_id}/reprocess", "memory_api"),
+    Route("GET", "/api/kb/documents/{document_id}/runs", "memory_api"),
 )
 
 

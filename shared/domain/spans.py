@@ -1,9 +1,15 @@
 """Spans: what happened in a run, step by step, for the one whose run it was. Facts and counts, never texts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
+
+CRASHED: Final = "CRASHED"
+"""The error of a step that nobody ended."""
+
+_LONGEST_STEP: Final = timedelta(minutes=15)
 
 
 class SpanKind(StrEnum):
@@ -63,3 +69,18 @@ class Span:
     parent: str | None = None
     error: str = ""
     facts: Mapping[str, str | int | float] = field(default_factory=dict[str, "str | int | float"])
+
+
+def settled(span: Span, now: datetime) -> Span:
+    """Give a span as it is to be read: what nobody ended, and cannot go on any more, has failed (row OB04).
+
+    Parameters
+    ----------
+    span : Span
+        As it is stored.
+    now : datetime
+        The present moment.
+    """
+    if span.status is SpanStatus.RUNNING and now - span.started_at > _LONGEST_STEP:
+        return replace(span, status=SpanStatus.FAILED, error=CRASHED)
+    return span

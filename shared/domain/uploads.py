@@ -1,13 +1,23 @@
 """Uploads: which objects of the bucket are somebody's documents, and what happens to them."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from shared.domain.errors import EverthreadError, InvalidInputError
 from shared.domain.ids import UserId, user_id_or_none
+from shared.domain.json_text import has_utf8_form
 
 USERS_PREFIX: Final = "users/"
 """What every key starts with that belongs to a user; events of other keys are not even delivered."""
+
+MAX_NAME_CHARS: Final = 255
+_MAX_KEY_BYTES: Final = 1024
+
+# No slash, which would be a folder, and nothing that a person does not see.
+_NAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}", re.ASCII)
 
 _UPLOAD: Final = re.compile(USERS_PREFIX + r"(?P<owner>[^/]+)/uploads/(?P<name>.+)", re.DOTALL)
 
@@ -60,3 +70,58 @@ def owner_of(key: str) -> UserId | None:
     """
     match = _UPLOAD.fullmatch(key)
     return None if match is None or key.endswith("/") else user_id_or_none(match["owner"])
+
+
+class UploadTooLargeError(EverthreadError):
+    """More bytes are to be uploaded than a document may have.
+
+    Parameters
+    ----------
+    max_bytes : int
+        How many it may have.
+    """
+
+    code = "TOO_LARGE"
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"A document may have up to {max_bytes} bytes.")
+
+
+def upload_key(user: UserId, folder: str, name: str) -> str:
+    """Give the key that a file is to be uploaded to.
+
+    Parameters
+    ----------
+    user : str
+        Whose it is.
+    folder : str
+        What keeps it apart from other files of that name.
+    name : str
+        What its user calls it.
+
+    Raises
+    ------
+    InvalidInputError
+        When that is no name of a file.
+    """
+    name = unicodedata.normalize("NFC", name).strip() if has_utf8_form(name) else ""
+    if not _NAME.fullmatch(name) or name in {".", ".."} or len(name) > MAX_NAME_CHARS:
+        raise InvalidInputError(f"A file's name has 1 to {MAX_NAME_CHARS} characters, without slashes.")
+    key = f"{USERS_PREFIX}{user}/uploads/{folder}/{name}"
+    if len(key.encode()) > _MAX_KEY_BYTES:
+        raise InvalidInputError("The file's name is too long.")
+    return key
+
+
+def legal_media_type(value: str) -> str:
+    """Read a media type without parameters, in lower case.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is none.
+    """
+    media_type = value.lower()
+    if not _MEDIA_TYPE.fullmatch(media_type):
+        raise InvalidInputError("A media type is written as in application/pdf.")
+    return media_type

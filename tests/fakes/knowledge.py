@@ -17,6 +17,7 @@ from shared.services.embed_document import EmbedDocument
 from shared.services.embed_texts import EmbedTexts
 from shared.services.ingest_documents import IngestDocuments
 from shared.services.ingestion import Progress
+from shared.services.manage_documents import ManageDocuments
 from shared.services.ocr_document import OcrDocument
 from shared.services.prepare_document import PrepareDocument
 from shared.services.remove_documents import RemoveDocuments
@@ -89,6 +90,18 @@ class KnowledgeBase:
     def uploads(self) -> IngestDocuments:
         return IngestDocuments(
             documents=self.documents, removal=self.removal, clock=self.clock, metrics=self.metrics, bucket=BUCKET
+        )
+
+    @property
+    def manage(self) -> ManageDocuments:
+        return ManageDocuments(
+            records=self.documents,
+            spans=self.spans,
+            objects=self.objects,
+            offers=self.objects,
+            queue=self.queue,
+            clock=self.clock,
+            max_bytes=self.limits["max_bytes"],
         )
 
     def pipeline(self) -> Pipeline:

@@ -73,8 +73,11 @@ EXPECTED = {
     "memory_api": grants(
         *EVERYWHERE,
         (LOGS, ["<MemoryApiLogs.Arn>"]),
-        rows("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "BatchWriteItem"),
-        (["sqs:SendMessage"], ["<PurgesQueue.Arn>"]),
+        rows("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+        (["s3:GetObject", "s3:GetObjectVersion", "s3:PutObject"], [OBJECTS]),
+        (["s3:ListBucket"], ["<UploadsBucketArn>"]),
+        (KEY, ["<KeyArn>"]),
+        (["sqs:SendMessage"], ["<PurgesQueue.Arn>", "<ObjectEventsQueue.Arn>"]),
     ),
     "purge": grants(
         *EVERYWHERE,
@@ -169,7 +172,7 @@ def test_the_key_is_used_through_the_services_that_keep_data_only(prod: Synthesi
         service, _, place = text_of(value).partition(".")
         assert place == "<AWS::Region>.<AWS::URLSuffix>"
         through[service] += 1
-    assert through == {"dynamodb": len(EXPECTED), "s3": 1, "s3vectors": 1}
+    assert through == {"dynamodb": len(EXPECTED), "s3": 2, "s3vectors": 1}
 
 
 def test_only_the_api_and_the_rule_may_call_a_function(prod: Synthesised) -> None:

@@ -1,7 +1,7 @@
 """What is known of a document: where it stands, how far it has come, and what readers see of it."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -12,6 +12,9 @@ from shared.domain.kb.reprocess import DocumentStanding, Reprocess, ReprocessMod
 from shared.domain.kb.states import DocumentState
 
 NOTHING: Final = frozenset[int]()
+
+# Five deliveries, half an hour apart, and the longest wait for a quota.
+_GIVEN_UP_AFTER: Final = timedelta(hours=3)
 
 
 class RunOrigin(StrEnum):
@@ -137,10 +140,22 @@ class DocumentRecord:
         settled = self.embedded | self.refused
         return tuple(number for number in range(self.chunks) if number not in settled)
 
-    def standing(self, *, has_object: bool) -> DocumentStanding:
-        """Give what decides whether it may be gone over again."""
+    def is_stuck(self, now: datetime) -> bool:
+        """Whether it is on its way and nobody works on it: every delivery of its messages has ended by then."""
+        return not self.state.is_final and now - self.updated_at > _GIVEN_UP_AFTER
+
+    def standing(self, *, has_object: bool, now: datetime) -> DocumentStanding:
+        """Give what decides whether it may be gone over again.
+
+        Parameters
+        ----------
+        has_object : bool
+            Whether the uploaded object is still there.
+        now : datetime
+            The present moment.
+        """
         return DocumentStanding(
-            state=self.state,
+            state=DocumentState.FAILED if self.is_stuck(now) else self.state,
             has_object=has_object,
             has_markdown=self.has_markdown,
             chunks=self.chunks,

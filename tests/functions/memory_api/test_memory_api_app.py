@@ -20,6 +20,7 @@ from shared.domain.threads import ThreadRow
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 from tests.fakes.clock import FixedClock
+from tests.fakes.knowledge import KnowledgeBase
 from tests.fakes.metrics import CountingMetrics
 from tests.fakes.profiles import InMemoryProfiles
 from tests.fakes.purge_queue import RecordingPurgeQueue
@@ -82,7 +83,7 @@ class World:
         memory = ManageMemory(
             profiles=self.profiles, summaries=self.summaries, threads=self.threads, clock=clock, metrics=metrics
         )
-        app = app_of(memory, ManageThreads(self.threads, self.purges, clock, metrics))
+        app = app_of(memory, ManageThreads(self.threads, self.purges, clock, metrics), KnowledgeBase().manage)
         return Mangum(app, lifespan="off")
 
     def remember(self, **doc):
@@ -391,7 +392,10 @@ def test_memory_is_the_token_s_own(world):
 @pytest.mark.parametrize("claims", [(), {"sub": ""}, {"sub": "a.b"}, {"sub": None}])
 @pytest.mark.parametrize(
     ("method", "path"),
-    [(route.method, route.path.format(key="city", thread_id=OLD)) for route in routes_of("memory_api")],
+    [
+        (route.method, route.path.format(key="city", thread_id=OLD, document_id=f"d-{OLD}"))
+        for route in routes_of("memory_api")
+    ],
 )
 def test_without_a_token_nothing_is_read(world, method, path, claims):
     # AP14

@@ -7,7 +7,7 @@ PROBE = """
 import sys
 import functions.memory_api.app
 loaded = {name.partition(".")[0] for name in sys.modules}
-print(sorted(loaded & {"langchain_core", "langgraph", "langchain_aws", "httpx"}))
+print(sorted(loaded & {"langchain_core", "langgraph", "langchain_aws", "httpx", "numpy", "pypdfium2"}))
 """
 
 

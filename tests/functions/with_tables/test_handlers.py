@@ -38,7 +38,12 @@ SETTINGS = {
         summary_model="eu.anthropic.claude-haiku-4-5-20251001-v1:0",
         memory_thread_summary_keep_recent=3,
     ),
-    "memory_api": MemoryApiSettings(memory_table="memory", purge_queue_url="https://sqs/purges"),
+    "memory_api": MemoryApiSettings(
+        memory_table="memory",
+        purge_queue_url="https://sqs/purges",
+        bucket="everthread-uploads",
+        ingestion_queue_url="https://sqs/object-events",
+    ),
     "purge": PurgeSettings(memory_table="memory", checkpoint_table="checkpoints"),
     "kb_ingest": KbIngestSettings(
         memory_table="memory",
