@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -16,6 +16,7 @@ PLAIN = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PLAIN) | st.dictionaries(st.text(), PLAIN))
 def test_a_structure_is_read_back(structure):
     assert codec.decode(codec.encode(structure)) == structure
@@ -59,6 +60,7 @@ def test_what_is_no_body_is_refused(body):
         codec.decode(body)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_body_that_lost_its_end_is_refused(data):
     body = codec.encode([{"content": "the same again and again " * 9}])

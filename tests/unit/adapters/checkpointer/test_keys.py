@@ -1,7 +1,7 @@
 """Keys of the checkpoint table collide for nothing, and keep the order that the reader counts on."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shared.adapters.dynamodb.checkpointer import keys
@@ -27,18 +27,21 @@ def writes_key(owner, thread, namespace, checkpoint, task, page):
     return Place(owner, thread).writes(namespace, checkpoint, task, page)
 
 
+@settings(deadline=None)
 @given(HEADS, HEADS)
 def test_two_checkpoints_never_share_a_key(one, other):
     assume(one != other)
     assert head_key(*one) != head_key(*other)
 
 
+@settings(deadline=None)
 @given(WRITES, WRITES)
 def test_two_tasks_never_share_a_key(one, other):
     assume(one != other)
     assert writes_key(*one) != writes_key(*other)
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT, NAMESPACE, CHECKPOINT, TEXT)
 def test_items_of_different_kinds_never_share_a_key(owner, thread, namespace, checkpoint, name):
     place = Place(owner, thread)
@@ -53,11 +56,13 @@ def test_items_of_different_kinds_never_share_a_key(owner, thread, namespace, ch
     assert len(different) == 6
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_the_partition_of_a_run_is_no_threads(owner, run, other_owner, thread):
     assert keys.run_partition(owner, run) != Place(other_owner, thread).partition
 
 
+@settings(deadline=None)
 @given(WRITES)
 def test_a_sort_key_says_what_it_stands_for(parts):
     owner, thread, namespace, checkpoint, task, page = parts
@@ -72,12 +77,14 @@ def test_a_sort_key_says_what_it_stands_for(parts):
     assert keys.blob_name(place.blob(namespace, checkpoint, task, 7)[1]) == (namespace, checkpoint, task)
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT, NAMESPACE, CHECKPOINT)
 def test_a_runs_entry_leads_to_its_checkpoint(owner, thread, namespace, checkpoint):
     key = Place(owner, thread).run_entry("run", namespace, checkpoint)
     assert keys.run_target(key) == (thread, namespace, checkpoint)
 
 
+@settings(deadline=None)
 @given(NAMESPACE, st.lists(CHECKPOINT, min_size=2, max_size=2, unique=True), TEXT, TEXT)
 def test_read_backwards_a_checkpoint_follows_its_writes_and_precedes_older_ones(namespace, checkpoints, task, page):
     older, newer = sorted(checkpoints)
@@ -91,6 +98,7 @@ def test_read_backwards_a_checkpoint_follows_its_writes_and_precedes_older_ones(
     assert sorted(backwards, reverse=True) == backwards
 
 
+@settings(deadline=None)
 @given(NAMESPACE, CHECKPOINT, TEXT, TEXT)
 def test_ranges_hold_what_they_name_and_the_guard_stands_on_top(namespace, checkpoint, task, page):
     place = Place("owner", "thread")
@@ -108,6 +116,7 @@ def test_ranges_hold_what_they_name_and_the_guard_stands_on_top(namespace, check
         assert span.first <= blob <= span.last
 
 
+@settings(deadline=None)
 @given(st.lists(NAMESPACE, min_size=2, max_size=2, unique=True), CHECKPOINT)
 def test_a_range_holds_nothing_of_another_namespace(namespaces, checkpoint):
     one, other = namespaces

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shared.adapters.dynamodb.checkpointer import layout
@@ -36,11 +36,13 @@ def applied(earlier, later, changes):
     return made
 
 
+@settings(deadline=None)
 @given(LISTS, LISTS)
 def test_a_list_is_what_it_copies_and_what_is_fresh(earlier, later):
     assert applied(earlier, later, compare(earlier, later)) == later
 
 
+@settings(deadline=None)
 @given(LISTS, LISTS)
 def test_nothing_is_fresh_that_the_earlier_list_has_unless_it_was_appended(earlier, later):
     assume(later[: len(earlier)] != earlier)
@@ -97,6 +99,7 @@ def elements_of(pieces):
     ]
 
 
+@settings(deadline=None)
 @given(PIECES, st.data())
 def test_a_part_of_a_layout_covers_the_same_elements(pieces, data):
     whole = elements_of(pieces)
@@ -105,6 +108,7 @@ def test_a_part_of_a_layout_covers_the_same_elements(pieces, data):
     assert elements_of(cut(pieces, start, count)) == whole[start : start + count]
 
 
+@settings(deadline=None)
 @given(PIECES, st.integers(0, 30))
 def test_pieces_of_one_slice_become_one_again(pieces, at):
     left = cut(pieces, 0, at)
@@ -112,6 +116,7 @@ def test_pieces_of_one_slice_become_one_again(pieces, at):
     assert join([*left, *right]) == pieces
 
 
+@settings(deadline=None)
 @given(PIECES, st.lists(st.tuples(st.booleans(), st.integers(0, 20), st.integers(0, 6)), max_size=4))
 def test_a_changed_layout_covers_the_changed_list(pieces, picks):
     whole = elements_of(pieces)
@@ -128,6 +133,7 @@ def test_a_changed_layout_covers_the_changed_list(pieces, picks):
     assert elements_of(changed(pieces, changes)) == expected
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_a_layout_survives_being_written(pieces):
     assert layout.from_wire(layout.to_wire(pieces)) == pieces
@@ -146,6 +152,7 @@ def read(segments: dict[SegmentId, tuple[SegmentId | None, list[int]]], piece: S
         at = before
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=8), st.integers(5, 60))
 def test_segments_carry_on_from_one_another_and_hold_every_element(turns, max_bytes):
     # Each number is an element, and its size.

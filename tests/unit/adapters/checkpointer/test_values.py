@@ -3,7 +3,7 @@
 from collections import deque
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -69,6 +69,7 @@ def test_a_byte_array_that_changes_later_does_not_change_what_was_stored():
     assert deserialize(SERDE, stored) == bytearray(b"abc")
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["msgpack", "bytes", "null", "json"]),
     st.binary(),
@@ -80,6 +81,7 @@ def test_equal_digests_mean_equal_values(kind, content, other_kind, other_conten
     assert (digest((kind, content)) == digest((other_kind, other_content))) == equal
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["msgpack", "bytes", "null", "pickle"]), st.binary())
 def test_type_and_bytes_survive_being_written(kind, content):
     assert from_wire(to_wire((kind, content))) == (kind, content)
