@@ -31,6 +31,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph_checkpoint_aws import DynamoDBSaver as PackagedSaver
 from moto import mock_aws
+from moto.dynamodb.models.dynamo_type import DynamoType
 
 from bench._aws_meter import READ_UNIT, WRITE_UNIT, Meter
 from shared.adapters.dynamodb.checkpointer import DynamoDBSaver
@@ -297,6 +298,12 @@ def compressed_history(turns: int) -> int:
     return len(zlib.compress(b"".join(map(packed_turn, range(1, turns + 1))), 9))
 
 
+def quicken_the_mock() -> None:
+    """Let the mock compare keys as they are: it sorts all it holds for each query, and every key here is a text."""
+    DynamoType.__lt__ = lambda self, other: self.value < other.value
+    DynamoType.__eq__ = lambda self, other: self.type == other.type and self.value == other.value
+
+
 def show(name: str, durability: str, rows: Sequence[Row]) -> None:
     for row in rows:
         cells = [name, durability, f"{row.turn}"]
@@ -343,6 +350,7 @@ def main(arguments: Sequence[str]) -> None:
     print(f"A turn adds {new_bytes} bytes of messages, {compressed_history(400) / 400:.0f} when all are compressed.\n")
     print("| " + " | ".join(HEADINGS) + " |")
     print("|" + " --- |" * len(HEADINGS))
+    quicken_the_mock()
     # What the packaged saver logs when it fails is in the table.
     logging.disable(logging.CRITICAL)
     # The first run of any graph pays for imports.
