@@ -8,7 +8,14 @@ import pytest
 from shared.adapters.routes import ROUTES
 
 RUN = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hi"}]}}
-BODIES = {"/threads/{thread_id}/runs/stream": RUN, "/threads/{thread_id}/history": {}, "/threads/{thread_id}": {}}
+BODIES = {
+    "/threads/{thread_id}": {},
+    "/threads/{thread_id}/history": {},
+    "/threads/{thread_id}/runs/stream": RUN,
+    "/threads/{thread_id}/runs/wait": RUN,
+    "/threads/{thread_id}/state": {"values": {"messages": [{"role": "user", "content": "Mine now"}]}},
+    "/threads/{thread_id}/state/checkpoint": {"checkpoint": {"checkpoint_id": str(uuid4())}},
+}
 OF_A_THREAD = [route for route in ROUTES if "{thread_id}" in route.path]
 
 
@@ -17,7 +24,8 @@ def name(route) -> str:
 
 
 def request(route, thread: str) -> dict:
-    path = route.path.replace("{thread_id}", thread).replace("{key}", "tea").replace("{checkpoint_id}", str(uuid4()))
+    path = route.path.replace("{thread_id}", thread).replace("{key}", "tea")
+    path = path.replace("{checkpoint_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
     body = BODIES.get(route.path) if route.method in ("POST", "PATCH") else None
     return {"method": route.method, "url": path, **({"json": body} if body is not None else {})}
 
