@@ -8,13 +8,14 @@ import pytest
 from shared.adapters.routes import ROUTES
 
 RUN = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "Hi"}]}}
+NOWHERE = str(uuid4())
 BODIES = {
     "/threads/{thread_id}": {},
     "/threads/{thread_id}/history": {},
     "/threads/{thread_id}/runs/stream": RUN,
     "/threads/{thread_id}/runs/wait": RUN,
     "/threads/{thread_id}/state": {"values": {"messages": [{"role": "user", "content": "Mine now"}]}},
-    "/threads/{thread_id}/state/checkpoint": {"checkpoint": {"checkpoint_id": str(uuid4())}},
+    "/threads/{thread_id}/state/checkpoint": {"checkpoint": {"checkpoint_id": NOWHERE}},
 }
 OF_A_THREAD = [route for route in ROUTES if "{thread_id}" in route.path]
 
@@ -25,7 +26,8 @@ def name(route) -> str:
 
 def request(route, thread: str) -> dict:
     path = route.path.replace("{thread_id}", thread).replace("{key}", "tea")
-    path = path.replace("{checkpoint_id}", str(uuid4())).replace("{run_id}", str(uuid4()))
+    # The same ids for the foreign and the missing thread, so that their answers can be compared.
+    path = path.replace("{checkpoint_id}", NOWHERE).replace("{run_id}", NOWHERE)
     body = BODIES.get(route.path) if route.method in ("POST", "PATCH") else None
     return {"method": route.method, "url": path, **({"json": body} if body is not None else {})}
 
