@@ -50,8 +50,9 @@ async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[str]:
     str
         The base URL.
     """
+    # h11 tells the request's target as it came; httptools would hide that it was a whole URL.
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
+        app, http="h11", log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1, ws="none"
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))

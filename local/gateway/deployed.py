@@ -63,7 +63,7 @@ async def _gateway(
     template_path = api_template(deployment.assembly)
     template = read_template(template_path)
     functions: dict[str, FunctionPool] = {}
-    for logical_id in {route.function for route in template.routes}:
+    for logical_id in template.streaming:
         code = await asyncio.to_thread(_code_of, logical_id, layout, address, functions_see)
         pool = FunctionPool(code, layout.logs / f"{code.task_root.name}.log")
         stack.push_async_callback(pool.close)

@@ -1,12 +1,11 @@
-"""What the synthesised template says of the API: the routes that stream, and the gateway's own replies."""
+"""What the synthesised template says of the API: its routes, and the gateway's own replies."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 _FUNCTION = "AWS::Lambda::Function"
 _HEADER: Final = "gatewayresponse.header."
@@ -14,7 +13,9 @@ _DEFAULT_TIMEOUT = 29.0
 
 # Status, message and family of the replies that this gateway makes, as API Gateway makes them undressed.
 _BUILT_IN: Final = {
+    "BAD_REQUEST": (400, "Bad Request", "DEFAULT_4XX"),
     "UNAUTHORIZED": (401, "Unauthorized", "DEFAULT_4XX"),
+    "MISSING_AUTHENTICATION_TOKEN": (403, "Missing Authentication Token", "DEFAULT_4XX"),
     "REQUEST_TOO_LARGE": (413, "Request Too Long", "DEFAULT_4XX"),
     "INTEGRATION_FAILURE": (502, "Internal server error", "DEFAULT_5XX"),
     "INTEGRATION_TIMEOUT": (504, "Endpoint request timed out", "DEFAULT_5XX"),
@@ -26,33 +27,70 @@ class TemplateError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamRoute:
-    """A method whose integration streams.
+class ApiRoute:
+    """A method of the API.
 
     Parameters
     ----------
     method, path : str
         Upper case, and with ``{name}`` for parameters.
-    function : str
-        Logical id of the function behind it.
     authorized : bool
         Whether it needs a token.
     timeout : float
         Seconds its integration may take.
+    function : str or None
+        Logical id of the function whose reply it streams; ``None`` when the reply is buffered.
     """
 
     method: str
     path: str
-    function: str
     authorized: bool
     timeout: float
-    pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    function: str | None = None
 
-    def __post_init__(self) -> None:
-        parts = [
-            f"(?P<{part[1:-1]}>[^/]+)" if part.startswith("{") else re.escape(part) for part in self.path.split("/")
-        ]
-        object.__setattr__(self, "pattern", re.compile("/".join(parts)))
+    @property
+    def segments(self) -> list[str]:
+        """The path's parts."""
+        return _segments(self.path)
+
+    def parameters(self, segments: Sequence[str]) -> dict[str, str] | None:
+        """Give the values of the path's parameters; ``None`` when the path is another one."""
+        own = self.segments
+        if len(own) != len(segments):
+            return None
+        pairs = list(zip(own, segments, strict=True))
+        if any(part != given for part, given in pairs if not part.startswith("{")):
+            return None
+        return {part[1:-1]: given for part, given in pairs if part.startswith("{")}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The route of a request.
+
+    Parameters
+    ----------
+    route : ApiRoute
+        The method.
+    segments : sequence of str
+        The request's path, decoded part by part.
+    parameters : mapping
+        Values of the path's parameters.
+    """
+
+    route: ApiRoute
+    segments: Sequence[str]
+    parameters: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The path, decoded."""
+        return "/" + "/".join(self.segments)
+
+    @property
+    def raw_path(self) -> str:
+        """The path in one spelling, however the client has escaped it."""
+        return "/" + "/".join(quote(segment, safe="") for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +108,34 @@ class ApiTemplate:
 
     Parameters
     ----------
-    routes : sequence of StreamRoute
-        Those that stream.
+    routes : sequence of ApiRoute
+        All of them.
     """
 
-    routes: Sequence[StreamRoute]
+    routes: Sequence[ApiRoute]
     _responses: Mapping[str, Mapping[str, Any]]
 
-    def match(self, method: str, path: str) -> tuple[StreamRoute, dict[str, str]] | None:
-        """Find the streaming route of a request, with its path parameters decoded; ``None`` when none streams.
+    @property
+    def streaming(self) -> set[str]:
+        """Logical ids of the functions whose replies stream."""
+        return {route.function for route in self.routes if route.function is not None}
 
-        ``path`` is the request's own, still encoded, so that an encoded slash stays within its segment. A route
-        without parameters is preferred, as API Gateway prefers it.
+    def match(self, method: str, path: str) -> Match | None:
+        """Find the route of a request; ``None`` when the API has none.
+
+        ``path`` is the request's own, still encoded. Its parts are compared decoded: an escape that need not be is
+        the letter it stands for, and an escaped slash is part of a parameter's value. A fixed part is preferred to a
+        parameter. No part may be empty or lead elsewhere.
         """
+        segments = [unquote(segment) for segment in _segments(path)]
+        if any(segment in ("", ".", "..") for segment in segments):
+            return None
         found = [
-            (route, {name: unquote(value) for name, value in matched.groupdict().items()})
+            Match(route, segments, parameters)
             for route in self.routes
-            if route.method == method and (matched := route.pattern.fullmatch(path)) is not None
+            if route.method == method and (parameters := route.parameters(segments)) is not None
         ]
-        return min(found, key=lambda pair: len(pair[1]), default=None)
+        return min(found, key=lambda match: len(match.parameters), default=None)
 
     def reply(self, response_type: str) -> GatewayReply:
         """Give the gateway's own reply of a type, dressed as the template says (CORS headers, body)."""
@@ -115,14 +162,13 @@ def read_template(path: Path) -> ApiTemplate:
         When it has no method that streams, or one without a function.
     """
     resources: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["Resources"]
-    routes = [_stream_route(resources, properties) for properties in _of_type(resources, "AWS::ApiGateway::Method")]
-    streaming = [route for route in routes if route is not None]
-    if not streaming:
+    routes = [_route(resources, properties) for properties in _of_type(resources, "AWS::ApiGateway::Method")]
+    if all(route.function is None for route in routes):
         raise TemplateError(f"{path} has no method that streams.")
     responses = {
         properties["ResponseType"]: properties for properties in _of_type(resources, "AWS::ApiGateway::GatewayResponse")
     }
-    return ApiTemplate(streaming, responses)
+    return ApiTemplate(routes, responses)
 
 
 def api_template(assembly: Path) -> Path:
@@ -143,20 +189,27 @@ def _of_type(resources: Mapping[str, Any], wanted: str) -> Iterator[Mapping[str,
     return (resource["Properties"] for resource in resources.values() if resource["Type"] == wanted)
 
 
-def _stream_route(resources: Mapping[str, Any], method: Mapping[str, Any]) -> StreamRoute | None:
+def _segments(path: str) -> list[str]:
+    # One slash at the end says nothing, to API Gateway too.
+    path = path.removeprefix("/").removesuffix("/")
+    return path.split("/") if path else []
+
+
+def _route(resources: Mapping[str, Any], method: Mapping[str, Any]) -> ApiRoute:
     integration: Mapping[str, Any] = method.get("Integration", {})
-    if integration.get("ResponseTransferMode") != "STREAM":
-        return None
     path = _path(resources, method["ResourceId"])
-    functions = [name for name in _referenced(integration["Uri"]) if resources.get(name, {}).get("Type") == _FUNCTION]
-    if len(functions) != 1:
-        raise TemplateError(f"{method['HttpMethod']} {path} streams from no one function.")
-    return StreamRoute(
+    function: str | None = None
+    if integration.get("ResponseTransferMode") == "STREAM":
+        named = [name for name in _referenced(integration["Uri"]) if resources.get(name, {}).get("Type") == _FUNCTION]
+        if len(named) != 1:
+            raise TemplateError(f"{method['HttpMethod']} {path} streams from no one function.")
+        (function,) = named
+    return ApiRoute(
         method=method["HttpMethod"],
         path=path,
-        function=functions[0],
         authorized=method.get("AuthorizationType", "NONE") != "NONE",
         timeout=integration.get("TimeoutInMillis", _DEFAULT_TIMEOUT * 1000) / 1000,
+        function=function,
     )
 
 

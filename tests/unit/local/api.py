@@ -67,6 +67,9 @@ def template(timeout: int = 20_000) -> dict:
             "Post": method("What", "POST", timeout=timeout),
             "StateMethod": method("State", public=True),
             "Buffered": method("Threads", stream=False),
+            "BufferedPost": method("Thread", "POST", stream=False),
+            "BufferedDelete": method("Thread", "DELETE", stream=False),
+            "Preflight": method("Thread", "OPTIONS", stream=False, public=True),
             "Unauthorized": {
                 "Type": "AWS::ApiGateway::GatewayResponse",
                 "Properties": {

@@ -184,16 +184,78 @@ async def test_function_that_does_not_start_is_a_502(tmp_path):
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "DELETE"])
-async def test_other_routes_are_passed_on_as_they_are(tmp_path, method):
+async def test_buffered_routes_are_passed_on_as_they_are(tmp_path, method):
     async with api(tmp_path) as served:
-        answer = await served.client.request(method, "/threads/a%2Fb?x=1&x=2", content="hi")
+        answer = await served.client.request(method, "/threads/a%20%C3%BC?x=1&x=%2F2", content="hi")
         assert served.pool.size == 0
     assert answer.status_code == 418
     assert answer.headers["x-from"] == "upstream"
     assert answer.json() == {
         "method": method,
-        "path": "/stage/threads/a/b",
-        "query": "x=1&x=2",
+        "path": "/stage/threads/a ü",
+        "query": "x=1&x=%2F2",
         "authorization": "Bearer ada",
         "body": "hi",
     }
+
+
+async def test_buffered_routes_need_the_same_token(tmp_path):
+    """The local cloud takes access tokens too; API Gateway does not."""
+    async with api(tmp_path) as served:
+        answer = await served.client.delete("/threads/a", headers={"authorization": "Bearer eve"})
+    assert (answer.status_code, answer.json()) == (401, {"code": "UNAUTHORIZED"})
+
+
+async def sent(served, target: str, method="GET") -> tuple[int, bytes]:
+    """Send a request whose target no client would write, and give status and body of the answer."""
+    url = served.client.base_url
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(
+        f"{method} {target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\nConnection: close\r\n\r\n".encode()
+    )
+    answer = await reader.read()
+    writer.close()
+    return int(answer.split(b" ", 2)[1]), answer.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("target", ["http://127.0.0.1:1/threads/x", "http://127.0.0.1:1", "*"])
+async def test_request_for_a_whole_url_is_refused(tmp_path, target):
+    async with api(tmp_path) as served:
+        status, body = await sent(served, target)
+    assert (status, json.loads(body)) == (400, {"message": "Bad Request"})
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/nowhere",
+        "/http://127.0.0.1:1/threads/x",
+        "//127.0.0.1:1/threads",
+        "/threads/..",
+        "/threads/%2E%2E",
+        "/threads/../../../_ministack/reset",
+        "/threads//x",
+        "/threads/a%2Fb",
+    ],
+)
+async def test_what_is_no_route_is_never_passed_on(tmp_path, target):
+    async with api(tmp_path) as served:
+        status, body = await sent(served, target, "POST")
+        assert served.pool.size == 0
+    assert (status, json.loads(body)) == (403, {"message": "Missing Authentication Token"})
+
+
+async def test_a_route_is_found_however_its_path_is_escaped(tmp_path):
+    async with api(tmp_path) as served:
+        event = (await echoed(served, "/thread%73/a%2Fb/%65cho"))["event"]
+        upstream = await served.client.post("/thread%73/%61")
+    assert event["resource"] == "/threads/{thread_id}/{what}"
+    assert event["pathParameters"] == {"thread_id": "a/b", "what": "echo"}
+    assert event["path"] == "/threads/a/b/echo"
+    assert upstream.json()["path"] == "/stage/threads/a"
+
+
+async def test_a_fixed_part_is_preferred_to_a_parameter(tmp_path):
+    async with api(tmp_path) as served:
+        event = (await echoed(served, f"{THREAD}/st%61te"))["event"]
+    assert event["resource"] == "/threads/{thread_id}/state"
