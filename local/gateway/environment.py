@@ -94,20 +94,35 @@ class ExecutionEnvironment:
             await self.stop()
             raise StartError(f"The function did not start: {reason}")
 
-    async def run(self, invocation: Invocation) -> None:
-        """Run one invocation to its end; the process is killed when it takes too long, as Lambda does."""
+    async def run(self, invocation: Invocation) -> bool:
+        """Run one invocation to its end; the process is killed when it takes too long, as Lambda does.
+
+        Returns
+        -------
+        bool
+            Whether the process has read it. When not, the process has died and another one may run the invocation.
+        """
         self._api.hand_over(invocation)
         await self._wait_for(invocation.settled.wait(), invocation.deadline)
-        if not invocation.settled.is_set():
-            timed_out = self.alive
-            await self.stop()
-            invocation.fail("Sandbox.Timedout" if timed_out else "Runtime.ExitError")
+        if invocation.settled.is_set():
+            return True
+        timed_out = self.alive
+        await self._end()
+        if not timed_out and not await self._api.has_reached():
+            await self._api.stop()
+            return False
+        await self._api.stop()
+        invocation.fail("Sandbox.Timedout" if timed_out else "Runtime.ExitError")
+        return True
 
     async def stop(self) -> None:
         """End the process and its Runtime API."""
+        await self._end()
+        await self._api.stop()
+
+    async def _end(self) -> None:
         if self._process is not None:
             await self._process.kill()
-        await self._api.stop()
 
     async def _wait_for(self, awaited: Coroutine[Any, Any, object], until: float) -> None:
         """Wait for something, but not past ``until`` and not for a process that has ended."""

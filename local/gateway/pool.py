@@ -69,19 +69,27 @@ class FunctionPool:
             invocation.fail("Sandbox.Failure")
 
     async def _run(self, invocation: Invocation) -> None:
-        environment = self._warm_one() or await self._started()
-        await environment.run(invocation)
+        environment = await self._warm_one()
+        if environment is not None and await self._ran(environment, invocation):
+            return
+        # None was idle, or the one that was has died before it knew of the invocation.
+        if not await self._ran(await self._started(), invocation):
+            invocation.fail("Runtime.ExitError")
+
+    async def _ran(self, environment: ExecutionEnvironment, invocation: Invocation) -> bool:
+        reached = await environment.run(invocation)
         if environment.alive:
             self._idle.append(environment)
         else:
             await self._drop(environment)
+        return reached
 
-    def _warm_one(self) -> ExecutionEnvironment | None:
+    async def _warm_one(self) -> ExecutionEnvironment | None:
         while self._idle:
             environment = self._idle.pop()
             if environment.alive:
                 return environment
-            self._all.discard(environment)
+            await self._drop(environment)
         return None
 
     async def _started(self) -> ExecutionEnvironment:

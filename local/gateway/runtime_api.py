@@ -5,6 +5,7 @@ h11 parses HTTP, because a streamed response may end in trailers, which no ASGI 
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -15,6 +16,7 @@ from local.gateway.invocation import Invocation
 _PREFIX: Final = "/2018-06-01/runtime"
 _ERROR_TYPE: Final = b"lambda-runtime-function-error-type"
 _READ_SIZE: Final = 64 * 1024
+_LAST_WORDS_SECONDS: Final = 5.0
 
 
 class RuntimeApi:
@@ -30,6 +32,7 @@ class RuntimeApi:
         self._function_arn = function_arn
         self._next: asyncio.Queue[Invocation] = asyncio.Queue()
         self._current: Invocation | None = None
+        self._reached: Invocation | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.ready = asyncio.Event()
@@ -55,6 +58,16 @@ class RuntimeApi:
         self._current = invocation
         self._next.put_nowait(invocation)
 
+    async def has_reached(self) -> bool:
+        """Tell whether a process that has ended had read what was handed over last.
+
+        The kernel knows: a connection that closes with something unread in it is reset.
+        """
+        if self._connections:
+            # They end with the process.
+            await asyncio.wait(self._connections, timeout=_LAST_WORDS_SECONDS)
+        return self._current is None or self._reached is self._current
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - asyncio runs this as a task
@@ -74,8 +87,12 @@ class RuntimeApi:
         current = self._current
         return current if current is not None and current.id == invocation_id and not current.settled.is_set() else None
 
-    async def next_invocation(self) -> tuple[Mapping[str, str], bytes]:
-        """Wait for an event; give headers and body of the reply to ``next``."""
+    def confirm(self, invocation: Invocation) -> None:
+        """Note that the process has read an invocation that it was given."""
+        self._reached = invocation
+
+    async def next_invocation(self) -> tuple[Invocation, Mapping[str, str], bytes]:
+        """Wait for an invocation; give it with headers and body of the reply to ``next``."""
         self.ready.set()
         invocation = await self._next.get()
         headers = {
@@ -84,7 +101,7 @@ class RuntimeApi:
             "Lambda-Runtime-Deadline-Ms": str(int(invocation.deadline * 1000)),
             "Lambda-Runtime-Invoked-Function-Arn": self._function_arn,
         }
-        return headers, json.dumps(invocation.event).encode()
+        return invocation, headers, json.dumps(invocation.event).encode()
 
 
 class _Connection:
@@ -95,16 +112,25 @@ class _Connection:
         self._writer = writer
         self._api = api
         self._http = h11.Connection(h11.SERVER)
+        self._handed_over: Invocation | None = None
 
     async def serve(self) -> None:
         while True:
             event = await self._event()
+            if self._handed_over is not None and not self._was_reset():
+                self._api.confirm(self._handed_over)
+            self._handed_over = None
             if not isinstance(event, h11.Request):
                 return
             await self._answer(event)
             if self._http.our_state is h11.MUST_CLOSE:
                 return
             self._http.start_next_cycle()
+
+    def _was_reset(self) -> bool:
+        # A reset that comes after the end of what could be read is told by the socket alone.
+        opened: socket.socket = self._writer.get_extra_info("socket")
+        return self._reader.at_eof() and opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
 
     async def _event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         while True:
@@ -117,7 +143,8 @@ class _Connection:
         path = request.target.decode("ascii")
         if request.method == b"GET" and path == f"{_PREFIX}/invocation/next":
             await self._body()
-            await self._reply(200, *(await self._api.next_invocation()))
+            self._handed_over, headers, body = await self._api.next_invocation()
+            await self._reply(200, headers, body)
         elif path == f"{_PREFIX}/init/error":
             self._api.init_error = (await self._body()).decode("utf-8", "replace")
             await self._reply(202)
@@ -133,6 +160,7 @@ class _Connection:
             await self._body()
             await self._reply(400)
             return
+        self._api.confirm(invocation)
         if kind == "error":
             await self._body()
             invocation.fail(_header(request.headers, _ERROR_TYPE) or "Function.Unknown")

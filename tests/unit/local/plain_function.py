@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 API = os.environ["AWS_LAMBDA_RUNTIME_API"]
 PREFIX = "/2018-06-01/runtime/invocation"
@@ -46,6 +47,10 @@ def respond(request_id: str, event: dict) -> None:
         error(request_id, "error")
         return
     if what == "die":
+        note = (event["queryStringParameters"] or {}).get("note")
+        if note:
+            with Path(note).open("a") as seen:
+                seen.write("seen\n")
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "hang":
         time.sleep(60)

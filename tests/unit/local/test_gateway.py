@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import signal
+import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -140,6 +144,45 @@ async def test_one_process_serves_one_request_after_the_other(tmp_path):
     async with api(tmp_path) as served:
         pids = {(await echoed(served))["pid"] for _ in range(3)}
         assert (len(pids), served.pool.size) == (1, 1)
+
+
+def unread(pid: int) -> int:
+    """How many bytes lie in a process's sockets."""
+    sockets = {str(descriptor.readlink()) for descriptor in Path(f"/proc/{pid}/fd").iterdir()}
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(row[4].split(":")[1], 16) for row in rows if f"socket:[{row[9]}]" in sockets)
+
+
+@pytest.mark.parametrize("attempt", range(5))
+async def test_request_after_the_idle_process_was_killed_gets_another_process(tmp_path, attempt):
+    """The kill is not waited for: the gateway may hand the request to a process that is dying."""
+    async with api(tmp_path) as served:
+        first = (await echoed(served))["pid"]
+        os.kill(first, signal.SIGKILL)
+        assert (await echoed(served))["pid"] != first
+        assert served.pool.size == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_request_that_a_stopped_process_never_read_gets_another_process(tmp_path):
+    """The event lies in the socket of a process that does not run any more when it is killed."""
+    async with api(tmp_path) as served:
+        first = (await echoed(served))["pid"]
+        os.kill(first, signal.SIGSTOP)
+        waiting = asyncio.create_task(echoed(served))
+        while not unread(first):  # noqa: ASYNC110 - the kernel tells nobody
+            await asyncio.sleep(0)
+        os.kill(first, signal.SIGKILL)
+        assert (await waiting)["pid"] != first
+
+
+async def test_request_that_was_read_is_not_carried_out_twice(tmp_path):
+    log = tmp_path / "seen"
+    async with api(tmp_path) as served:
+        await echoed(served)
+        answer = await served.client.get(f"{THREAD}/die?note={log}")
+    assert answer.status_code == 502
+    assert log.read_text() == "seen\n"
 
 
 async def test_requests_at_once_get_processes_of_their_own_up_to_the_limit(tmp_path):
