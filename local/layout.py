@@ -34,6 +34,11 @@ class Layout:
         return self.state / "cloud"
 
     @property
+    def cloud_state(self) -> Path:
+        """One file for each service of the local cloud."""
+        return self.cloud / "state"
+
+    @property
     def scratch(self) -> Path:
         """What may be thrown away at every start."""
         return self.state / "tmp"

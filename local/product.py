@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from local.cloud.address import CloudAddress
 from local.cloud.deployment import Deployment, bootstrap, deploy, digest_of, is_current, synthesize
 from local.cloud.emulator import emulator, install
+from local.cloud.state import forget_unfinished
 from local.cloud.users import UserPool
 from local.gateway.deployed import deployed_gateway
 from local.layout import Layout
@@ -85,8 +87,17 @@ async def local_product(
 
         progress("local cloud")
         program_path = await install(layout)
-        await stack.enter_async_context(emulator(program_path, layout, address, functions_see))
-        await _deployed(layout, address, context, progress)
+        forget_unfinished(layout)
+        cloud = partial(emulator, program_path, layout, address, functions_see)
+        running = await stack.enter_async_context(AsyncExitStack())
+        await running.enter_async_context(cloud())
+        digest = digest_of(context)
+        if not await asyncio.to_thread(is_current, layout, address, digest):
+            await _deployed(layout, address, context, progress)
+            # It stores what it has when it is asked to end: what was deployed outlives even a kill after this.
+            await running.aclose()
+            layout.deployed.write_text(digest, encoding="utf-8")
+            await running.enter_async_context(cloud())
         deployment = Deployment.read(layout)
 
         progress("streaming gateway")
@@ -99,9 +110,6 @@ async def local_product(
 
 
 async def _deployed(layout: Layout, address: CloudAddress, context: Mapping[str, str], progress: Progress) -> None:
-    digest = digest_of(address, context)
-    if await asyncio.to_thread(is_current, layout, address, digest):
-        return
     progress("functions and templates")
     try:
         async with asyncio.TaskGroup() as group:
@@ -111,4 +119,4 @@ async def _deployed(layout: Layout, address: CloudAddress, context: Mapping[str,
         # The first to fail ended the other.
         raise failed.exceptions[0] from None
     progress("deployment")
-    await deploy(layout, address, digest)
+    await deploy(layout, address)

@@ -94,6 +94,8 @@ async def synthesize(layout: Layout, context: Mapping[str, str]) -> None:
         When either fails.
     """
     program("node")
+    # From here on the templates are no longer those that are deployed.
+    layout.deployed.unlink(missing_ok=True)
     command = [program("cdk"), "synth", "--quiet", "--no-notices", "--output", str(layout.assembly), *_context(context)]
     log = layout.logs / "synth.log"
     await run(command, cwd=REPOSITORY, env=_cdk_environment({}), log=log, what="Building the functions and templates")
@@ -120,15 +122,14 @@ async def bootstrap(layout: Layout, address: CloudAddress) -> None:
     )
 
 
-async def deploy(layout: Layout, address: CloudAddress, digest: str) -> None:
-    """Deploy what :func:`synthesize` made, and note it down.
+async def deploy(layout: Layout, address: CloudAddress) -> None:
+    """Deploy what :func:`synthesize` made.
 
     Raises
     ------
     CommandFault
         When it fails.
     """
-    layout.deployed.unlink(missing_ok=True)
     command = [program("cdk"), "deploy", "--all", "--app", str(layout.assembly), "--require-approval", "never"]
     command += ["--outputs-file", str(layout.outputs), "--progress", "events", "--no-notices"]
     await run(
@@ -138,16 +139,12 @@ async def deploy(layout: Layout, address: CloudAddress, digest: str) -> None:
         log=layout.logs / "deploy.log",
         what="The deployment to the local cloud",
     )
-    layout.deployed.write_text(digest, encoding="utf-8")
 
 
-def digest_of(address: CloudAddress, context: Mapping[str, str], root: Path = REPOSITORY) -> str:
-    """Give a digest of everything a deployment depends on: equal digests, equal deployments.
-
-    The port is part of it: the queue's URL, which the functions are told, holds it.
-    """
+def digest_of(context: Mapping[str, str], root: Path = REPOSITORY) -> str:
+    """Give a digest of everything a deployment depends on: equal digests, equal deployments."""
     digest = hashlib.sha256()
-    for text in (sys.version, platform.machine(), str(address.port), json.dumps(dict(context), sort_keys=True)):
+    for text in (sys.version, platform.machine(), json.dumps(dict(context), sort_keys=True)):
         digest.update(text.encode() + b"\0")
     for path in _sources(root):
         digest.update(str(path.relative_to(root)).encode() + b"\0")

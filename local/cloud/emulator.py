@@ -12,6 +12,7 @@ from typing import Final
 
 import httpx
 
+from local.cloud import state
 from local.cloud.address import REGION, CloudAddress
 from local.faults import EmulatorFault, PortTakenFault
 from local.layout import REPOSITORY, Layout
@@ -82,13 +83,14 @@ async def emulator(
     # Each warm function is unpacked there, and a killed emulator leaves them behind.
     shutil.rmtree(layout.scratch, ignore_errors=True)
     layout.prepare()
+    state.move(layout, address)
     settings = {
         # Its default is every interface of the machine.
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(address.port),
         "MINISTACK_REGION": REGION,
         "PERSIST_STATE": "1",
-        "STATE_DIR": str(layout.cloud / "state"),
+        "STATE_DIR": str(layout.cloud_state),
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(layout.cloud / "s3"),
         "TMPDIR": str(layout.scratch),

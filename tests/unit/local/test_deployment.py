@@ -32,35 +32,30 @@ def root(tmp_path):
     "changed", ["infra/app.py", "shared/domain/ids.py", "functions/chat/bootstrap", "requirements/chat.txt", "cdk.json"]
 )
 def test_every_source_counts(root, changed):
-    before = digest_of(ADDRESS, {}, root)
+    before = digest_of({}, root)
     (root / changed).write_text("other")
-    assert digest_of(ADDRESS, {}, root) != before
+    assert digest_of({}, root) != before
 
 
 def test_new_and_moved_files_count(root):
-    before = digest_of(ADDRESS, {}, root)
+    before = digest_of({}, root)
     (root / "shared" / "new.py").write_text("")
-    added = digest_of(ADDRESS, {}, root)
+    added = digest_of({}, root)
     (root / "shared" / "new.py").rename(root / "shared" / "newer.py")
-    assert len({before, added, digest_of(ADDRESS, {}, root)}) == 3
+    assert len({before, added, digest_of({}, root)}) == 3
 
 
-def test_port_and_context_count(root):
-    digests = {
-        digest_of(ADDRESS, {}, root),
-        digest_of(CloudAddress(4567), {}, root),
-        digest_of(ADDRESS, {"keep_recent": "3"}, root),
-    }
-    assert len(digests) == 3
+def test_context_counts(root):
+    assert digest_of({}, root) != digest_of({"keep_recent": "3"}, root)
 
 
 def test_what_python_writes_beside_the_sources_does_not_count(root):
-    before = digest_of(ADDRESS, {}, root)
+    before = digest_of({}, root)
     cache = root / "shared" / "__pycache__" / "ids.pyc"
     cache.parent.mkdir()
     cache.write_text("compiled")
     (root / "README.md").write_text("words")
-    assert digest_of(ADDRESS, {}, root) == before
+    assert digest_of({}, root) == before
 
 
 def test_note_of_a_deployment_is_not_believed_when_the_cloud_has_none(tmp_path):
