@@ -13,7 +13,7 @@ from rich.console import Console
 
 from local.chat.api import ChatApi
 from local.chat.conversation import Conversation
-from local.chat.lines import lines
+from local.chat.lines import has_input, lines
 from local.chat.token import FreshToken
 from local.chat.view import View
 from local.cloud.users import local_user
@@ -23,6 +23,7 @@ from local.product import LocalProduct, local_product
 from local.settings import LocalSettings
 from local.signals import until_signalled
 from local.sole_use import sole_use
+from local.terminal import shown
 
 _MODELS = {
     "demo": "the demo model: rules, no language model, works offline. MODEL=openai or MODEL=bedrock bring a real one.",
@@ -30,6 +31,10 @@ _MODELS = {
     "bedrock": "Amazon Bedrock, with your AWS credentials; it costs money",
     "scripted": "scripted replies, for tests",
 }
+_NO_INPUT = """\
+There is no terminal here, and nothing to read instead: standard input is closed or empty.
+For other clients, without a chat: .venv/bin/python -m local --no-chat
+For a chat from a script: printf 'hello\\n/quit\\n' | make local"""
 
 
 def main() -> int:
@@ -46,9 +51,11 @@ def main() -> int:
                 shutil.rmtree(layout.state)
             return 0
         settings = LocalSettings.from_environment(os.environ)
+        if not arguments.no_chat and not has_input(sys.stdin):
+            raise LocalFault(_NO_INPUT)
         asyncio.run(until_signalled(_run(settings, layout, log, chat=not arguments.no_chat)))
     except LocalFault as fault:
-        log.print(fault.explained(), style="red", markup=False)
+        log.print(shown(fault.explained()), style="red", markup=False, soft_wrap=True)
         return 1
     except asyncio.CancelledError:
         return 130
@@ -64,27 +71,25 @@ async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: b
         await asyncio.to_thread(product.users.ensure, who)
         token = FreshToken(product.users, who)
         first = await token.token()
-        steps.done()
-        _tell(log, settings, product, first)
-        if chat:
-            async with ChatApi.connect(product.url, token) as api:
+        async with ChatApi.connect(product.url, token) as api:
+            steps.begin("functions")
+            await api.wake()
+            steps.done()
+            _tell(log, settings, product, first, chat=chat)
+            if chat:
                 conversation = Conversation(api, View(Console(highlight=False)))
-                waking = asyncio.create_task(api.wake())
-                try:
-                    await conversation.hold(lines(conversation.commands))
-                finally:
-                    waking.cancel()
-        else:
-            await asyncio.get_running_loop().create_future()
+                await conversation.hold(lines(conversation.commands))
+            else:
+                await asyncio.get_running_loop().create_future()
         log.print("Stopping …", style="dim")
 
 
-def _tell(log: Console, settings: LocalSettings, product: LocalProduct, token: str) -> None:
+def _tell(log: Console, settings: LocalSettings, product: LocalProduct, token: str, *, chat: bool) -> None:
     model = _MODELS[settings.model].format(**settings.model_dump())
-    log.print(f"\nModel: {model}", markup=False)
+    log.print(f"\nModel: {model}", markup=False, soft_wrap=True)
     log.print(f"API for other clients (LangGraph SDK, useStream, curl): {product.url}", markup=False)
     log.print(f"Token, good for an hour: {token}", style="dim", markup=False, soft_wrap=True)
-    log.print("/help tells what the chat can do.\n", markup=False)
+    log.print("/help tells what the chat can do.\n" if chat else "Ctrl-C ends it.", markup=False)
 
 
 class _Steps(AbstractAsyncContextManager[None]):

@@ -27,7 +27,11 @@ _CODES: Final = {
     apigateway.ResponseType.MISSING_AUTHENTICATION_TOKEN: ("404", "NOT_FOUND", "Not found."),
     apigateway.ResponseType.THROTTLED: ("429", "THROTTLED", "Too many requests; try again later."),
     apigateway.ResponseType.REQUEST_TOO_LARGE: ("413", "BODY_TOO_LARGE", "The request is too large."),
-    apigateway.ResponseType.INTEGRATION_TIMEOUT: ("504", "TIMEOUT", "The answer took too long."),
+    apigateway.ResponseType.INTEGRATION_TIMEOUT: (
+        "504",
+        "TIMEOUT",
+        "The answer took too long. The request may have been carried out all the same: look, then try again.",
+    ),
     apigateway.ResponseType.DEFAULT_4_XX: (None, "BAD_REQUEST", "The request was refused."),
     apigateway.ResponseType.DEFAULT_5_XX: (None, "INTERNAL", "Something went wrong on our side."),
 }

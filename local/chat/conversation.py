@@ -114,11 +114,15 @@ class Conversation:
     async def _forget(self, what: str) -> None:
         if what == "--summaries":
             count = await self._api.forget_summaries(self._thread)
-            self._view.note(f"Forgotten: {count} summaries of this thread.")
+            if count:
+                self._view.note(f"Forgotten: {count} {'summary' if count == 1 else 'summaries'} of this thread.")
+            else:
+                self._view.note("This thread has no summaries.")
         elif what == "--thread":
             await self._api.delete_thread(self._thread)
             self._listed = []
-            await self._new("")
+            self._thread = self._api.new_thread()
+            self._view.note("This thread is deleted, with everything it had. What you say next begins a new one.")
         elif what:
             await self._api.forget_key(what)
             self._view.note(f"Forgotten: {what}.")

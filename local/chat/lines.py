@@ -1,8 +1,11 @@
 """Where the chat's lines come from: a prompt in a terminal, or whatever stdin is."""
 
 import asyncio
+import os
+import stat
 import sys
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
@@ -11,14 +14,35 @@ from prompt_toolkit.completion import WordCompleter
 _LONGEST_LINE = 1024 * 1024
 
 
+def has_input(stdin: TextIO | None) -> bool:
+    """Tell whether anything can come from ``stdin``: it is open, and not the null device."""
+    if stdin is None or stdin.closed:
+        return False
+    found = os.fstat(stdin.fileno())
+    return not (stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev)
+
+
 async def lines(commands: Iterable[str], stdin: TextIO = sys.stdin) -> AsyncIterator[str]:
     """Give what the person enters, line by line, until the end of input or Ctrl-C at the prompt."""
     if stdin.isatty():
-        async for line in _prompted(commands):
-            yield line
+        source = _prompted(commands)
+    elif _is_piped(stdin):
+        source = _piped(stdin)
     else:
-        async for line in _piped(stdin):
-            yield line
+        source = _read(stdin)
+    async for line in source:
+        yield line
+
+
+def _is_piped(stdin: TextIO) -> bool:
+    mode = os.fstat(stdin.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+async def _read(stdin: TextIO) -> AsyncIterator[str]:
+    # A file or a device such as /dev/null, which never keep anybody waiting, and which no event loop can watch.
+    for line in stdin:
+        yield line.rstrip("\n")
 
 
 async def _prompted(commands: Iterable[str]) -> AsyncIterator[str]:
@@ -36,13 +60,7 @@ async def _prompted(commands: Iterable[str]) -> AsyncIterator[str]:
 async def _piped(stdin: TextIO) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_LONGEST_LINE)
-    try:
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdin)
-    except (OSError, ValueError):
-        # A file, which never keeps anybody waiting.
-        for line in stdin:
-            yield line.rstrip("\n")
-        return
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdin)
     try:
         while line := await reader.readline():
             yield line.decode("utf-8", "replace").rstrip("\n")

@@ -20,13 +20,14 @@ from local.chat.events import (
     ToolStarted,
     TurnFailed,
 )
+from local.terminal import shown
 
 _STARTED: Final = {SAVE_MEMORY: "saving to memory …", LOOKUP: "looking up earlier turns …"}
 _QUOTED = 400
 
 
 class View:
-    """Writes to a console.
+    """Writes to a console, nothing that a terminal would obey.
 
     Parameters
     ----------
@@ -125,12 +126,14 @@ class View:
             self._line(Text(f"  - {key}: ", style="red").append(_json(value), style="strike"))
 
     def _write(self, text: str) -> None:
+        text = shown(text)
         self._console.out(text, end="", highlight=False)
         self._console.file.flush()
         self._in_line = not text.endswith("\n")
 
     def _line(self, text: Text) -> None:
         self._leave_line()
+        text.plain = shown(text.plain)
         self._console.print(text, soft_wrap=True)
 
     def _leave_line(self) -> None:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from local.gateway.environment import START_SECONDS
 from local.gateway.event import ApiIdentity, Received, proxy_event
 from local.gateway.invocation import Invocation, InvocationFailed
 from local.gateway.pool import FunctionPool
@@ -60,6 +61,8 @@ class Gateway:
         Its base URL is the deployed API's, stage included.
     idle_seconds : float
         How long a stream may be silent.
+    start_seconds : float
+        What a buffered route may take beyond its own time: the local cloud starts a function when it is asked for.
     """
 
     template: ApiTemplate
@@ -68,6 +71,7 @@ class Gateway:
     api: ApiIdentity
     upstream: httpx.AsyncClient
     idle_seconds: float = IDLE_SECONDS
+    start_seconds: float = START_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -142,7 +146,11 @@ class Gateway:
         target = base.raw_path.removesuffix(b"/") + match.raw_path.encode() + (b"?" + query if query else b"")
         try:
             answer = await self.upstream.request(
-                request.method, base.copy_with(raw_path=target), headers=headers, content=body
+                request.method,
+                base.copy_with(raw_path=target),
+                headers=headers,
+                content=body,
+                timeout=match.route.timeout + self.start_seconds,
             )
         except httpx.TimeoutException:
             return self._own("INTEGRATION_TIMEOUT")

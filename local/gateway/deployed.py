@@ -22,8 +22,6 @@ from local.gateway.tokens import TokenVerifier
 from local.layout import Layout
 from local.programs import child_environment
 
-# The buffered routes answer within API Gateway's 29 seconds.
-_UPSTREAM_SECONDS: Final = 30.0
 _TASK_ROOT: Final = "/var/task/"
 
 
@@ -73,9 +71,7 @@ async def _gateway(
         except StartError as error:
             raise LocalFault(str(error), layout.logs / f"{code.task_root.name}.log") from error
     keys = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=10))
-    upstream = await stack.enter_async_context(
-        httpx.AsyncClient(base_url=deployment.api_url(address), trust_env=False, timeout=_UPSTREAM_SECONDS)
-    )
+    upstream = await stack.enter_async_context(httpx.AsyncClient(base_url=deployment.api_url(address), trust_env=False))
     return Gateway(
         template=template,
         functions=functions,

@@ -5,14 +5,14 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from local.gateway.invocation import Invocation
 from local.gateway.runtime_api import RuntimeApi
 from local.processes import ProcessGroup, start_group
 
 # Lambda gives a function ten seconds to start; a cold laptop compiles first.
-_START_SECONDS = 60.0
+START_SECONDS: Final = 60.0
 
 
 class StartError(RuntimeError):
@@ -88,7 +88,7 @@ class ExecutionEnvironment:
             "_HANDLER": self._code.handler,
         }
         self._process = await start_group(command, cwd=self._code.task_root, env=environment, log=self._log)
-        await self._wait_for(self._api.ready.wait(), time() + _START_SECONDS)
+        await self._wait_for(self._api.ready.wait(), time() + START_SECONDS)
         if not self._api.ready.is_set():
             reason = self._api.init_error or ("it ended" if not self.alive else "it took too long")
             await self.stop()

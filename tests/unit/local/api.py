@@ -1,5 +1,6 @@
 """A small API behind the gateway: its template as CDK synthesises one, a plain function, an upstream."""
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -67,7 +68,7 @@ def template(timeout: int = 20_000) -> dict:
             "Post": method("What", "POST", timeout=timeout),
             "StateMethod": method("State", public=True),
             "Buffered": method("Threads", stream=False),
-            "BufferedPost": method("Thread", "POST", stream=False),
+            "BufferedPost": method("Thread", "POST", stream=False, timeout=timeout),
             "BufferedDelete": method("Thread", "DELETE", stream=False),
             "Preflight": method("Thread", "OPTIONS", stream=False, public=True),
             "Unauthorized": {
@@ -98,6 +99,8 @@ class KnownTokens:
 
 
 async def _upstream(request: Request) -> JSONResponse:
+    if request.url.path.endswith("/never"):
+        await asyncio.Event().wait()
     body = {
         "method": request.method,
         "path": request.url.path,
@@ -117,7 +120,14 @@ class Served:
 
 @asynccontextmanager
 async def api(
-    folder: Path, *, seconds: float = 20, integration_ms: int = 20_000, limit: int = 3, idle: float = 20, start=""
+    folder: Path,
+    *,
+    seconds: float = 20,
+    integration_ms: int = 20_000,
+    limit: int = 3,
+    idle: float = 20,
+    start="",
+    cold: float = 60,
 ) -> AsyncIterator[Served]:
     path = folder / "Service.template.json"
     path.write_text(json.dumps(template(integration_ms)))
@@ -140,7 +150,13 @@ async def api(
         httpx.AsyncClient(base_url=f"{upstream_url}/stage/", trust_env=False) as upstream,
     ):
         gateway = Gateway(
-            read_template(path), {"Chat": pool}, KnownTokens(), ApiIdentity("abc", "local", "0" * 12), upstream, idle
+            read_template(path),
+            {"Chat": pool},
+            KnownTokens(),
+            ApiIdentity("abc", "local", "0" * 12),
+            upstream,
+            idle,
+            cold,
         )
         async with (
             serving(gateway, listen(0, "")) as url,

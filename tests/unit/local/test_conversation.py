@@ -21,6 +21,7 @@ class Product:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.bodies: list[dict] = []
+        self.summaries = [0, 1, 2]
 
     def respond(self, request: httpx.Request) -> httpx.Response:
         place = (request.method, request.url.raw_path.decode())
@@ -54,7 +55,7 @@ class Product:
             case ("DELETE", "/api/memory/profile/tea" | "/api/memory/profile/gr%C3%BC%C3%9Fe"):
                 return httpx.Response(200, json={"ok": True})
             case ("DELETE", path) if path.startswith("/api/memory/threads/"):
-                return httpx.Response(200, json={"ok": True, "deletedCount": 2})
+                return httpx.Response(200, json={"ok": True, "deletedCount": self.summaries.pop()})
             case ("DELETE", path) if path.startswith("/threads/"):
                 return httpx.Response(204)
             case _:
@@ -118,9 +119,28 @@ async def test_summaries_are_shown_as_the_model_reads_them():
 
 async def test_forgetting():
     product = Product()
-    text = await hold("/forget tea", "/forget grüße", "/forget --summaries", "/forget --thread", product=product)
-    assert text.splitlines()[:3] == ["Forgotten: tea.", "Forgotten: grüße.", "Forgotten: 2 summaries of this thread."]
-    assert [method for method, _ in product.asked] == ["DELETE"] * 4
+    text = await hold("/forget tea", "/forget grüße", *["/forget --summaries"] * 3, product=product)
+    assert text.splitlines() == [
+        "Forgotten: tea.",
+        "Forgotten: grüße.",
+        "Forgotten: 2 summaries of this thread.",
+        "Forgotten: 1 summary of this thread.",
+        "This thread has no summaries.",
+    ]
+    assert [method for method, _ in product.asked] == ["DELETE"] * 5
+
+
+async def test_a_deleted_thread_is_followed_by_a_new_one():
+    product = Product()
+    text = await hold("Hello", "/forget --thread", "again", product=product)
+    assert text.splitlines() == [
+        "You said Hello.",
+        "This thread is deleted, with everything it had. What you say next begins a new one.",
+        "You said again.",
+    ]
+    said, deleted, again = (path for _, path in product.asked)
+    assert said.startswith(deleted)
+    assert not again.startswith(deleted)
 
 
 async def test_refusals_are_told_and_the_chat_goes_on():

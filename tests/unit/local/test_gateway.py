@@ -119,6 +119,14 @@ async def test_integration_that_takes_too_long_is_a_504(tmp_path):
     assert answer.status_code == 504
 
 
+async def test_buffered_route_has_its_time_and_that_of_a_start(tmp_path):
+    async with api(tmp_path, integration_ms=1, cold=20) as served:
+        assert (await served.client.post("/threads/a")).status_code == 418
+    async with api(tmp_path, integration_ms=200, cold=0.2) as served:
+        answer = await served.client.post("/threads/never")
+    assert (answer.status_code, answer.json()) == (504, {"message": "Endpoint request timed out"})
+
+
 async def test_silent_stream_is_cut(tmp_path):
     async with api(tmp_path, idle=0.5) as served, served.client.stream("GET", f"{THREAD}/silent") as answer:
         text = answer.aiter_text()

@@ -1,8 +1,12 @@
 """Lines for the chat come from whatever stdin is."""
 
 import os
+import socket
+from pathlib import Path
 
-from local.chat.lines import lines
+import pytest
+
+from local.chat.lines import has_input, lines
 
 
 async def read(stdin) -> list[str]:
@@ -33,3 +37,26 @@ async def test_line_of_a_pipe_is_there_before_the_pipe_ends():
         writer.write("two\n")
         assert await anext(given) == "two"
         await given.aclose()
+
+
+async def test_the_null_device_has_no_lines_and_is_known():
+    """No event loop can watch it: it was waited for for ever."""
+    with Path(os.devnull).open() as stdin:
+        assert not has_input(stdin)
+        assert await read(stdin) == []
+
+
+def test_what_is_closed_has_no_input(tmp_path):
+    assert not has_input(None)
+    with (tmp_path / "lines").open("w+") as stdin:
+        assert has_input(stdin)
+    assert not has_input(stdin)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+async def test_lines_of_a_socket(end):
+    ours, theirs = socket.socketpair()
+    with ours, theirs.makefile("r") as stdin, theirs:
+        ours.sendall(f"one\ntwo{end}".encode())
+        ours.shutdown(socket.SHUT_WR)
+        assert await read(stdin) == ["one", "two"]
