@@ -98,5 +98,5 @@ $(NODE): $(SYNCED)
 	@touch $@
 
 $(CDK): package-lock.json $(NODE)
-	npm ci --silent
+	@npm ci --loglevel=error >/dev/null
 	@touch $@

@@ -129,6 +129,8 @@ class Stage:
         bus carry ids only and keep the service's own key.
     self_sign_up : bool
         Anybody may make an account; otherwise an administrator makes them.
+    password_sign_in : bool
+        Clients may send a password as it is. Handy where people try things; otherwise they prove that they know it.
     point_in_time_recovery : bool
         Tables can be put back to any second of the last 35 days.
     log_retention : RetentionDays
@@ -161,6 +163,7 @@ class Stage:
     keep_data: bool = False
     customer_key: bool = False
     self_sign_up: bool = False
+    password_sign_in: bool = True
     point_in_time_recovery: bool = True
     log_retention: RetentionDays = RetentionDays.TWO_WEEKS
     requests_per_second: int = 50
@@ -196,6 +199,7 @@ _STAGES: Final = {
         "prod",
         keep_data=True,
         customer_key=True,
+        password_sign_in=False,
         index="s3vectors",
         log_retention=RetentionDays.THREE_MONTHS,
         requests_per_second=200,

@@ -1,9 +1,10 @@
 """The one way a Lambda function of this product is made."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from aws_cdk import AssetHashType, Duration, RemovalPolicy, Size
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
@@ -17,6 +18,13 @@ from infra.stages import Stage
 from shared.settings import FunctionSettings
 
 RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
+
+CalledBy = Literal["request", "event", "queue"]
+"""Somebody who waits for the answer; events that Lambda queues; a queue that Lambda polls."""
+
+_EVENT_TRIES: Final = 3
+_EVENT_HOURS: Final = 2
+_BACKLOG_MINUTES: Final = 30
 
 
 class PythonFunction(Construct):
@@ -48,8 +56,8 @@ class PythonFunction(Construct):
     wakes_itself : bool
         Whether it sends messages to the queue that it reads. Lambda ends such loops after some sixteen rounds, unless
         told that the function counts them itself.
-    asynchronous : bool
-        Whether events are queued for it: a failed one is then kept as a dead letter.
+    called_by : {'request', 'event', 'queue'}
+        Who calls it. A failed event is kept as a dead letter.
     extra_environment : dict of str to str
         Variables that the Lambda service or the SDK reads, not the function.
     """
@@ -68,7 +76,7 @@ class PythonFunction(Construct):
         memory_mb: int,
         ephemeral_mb: int = 512,
         wakes_itself: bool = False,
-        asynchronous: bool = False,
+        called_by: CalledBy = "request",
         extra_environment: dict[str, str] | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -90,7 +98,7 @@ class PythonFunction(Construct):
         self.allow("logs:CreateLogStream", "logs:PutLogEvents", on=[log_group.log_group_arn])
         self.dead_letters = (
             DeadLetters(self, "DeadLetters", alarms=alarms, holds=f"Events that functions/{name} could not handle")
-            if asynchronous
+            if called_by == "event"
             else None
         )
         self.function = lambda_.Function(
@@ -114,10 +122,10 @@ class PythonFunction(Construct):
             reserved_concurrent_executions=stage.reserved_concurrency.get(name),
             recursive_loop=lambda_.RecursiveLoop.ALLOW if wakes_itself else lambda_.RecursiveLoop.TERMINATE,
             on_failure=destinations.SqsDestination(self.dead_letters) if self.dead_letters else None,
-            retry_attempts=2 if asynchronous else None,
-            max_event_age=Duration.hours(2) if asynchronous else None,
+            retry_attempts=_EVENT_TRIES - 1 if called_by == "event" else None,
+            max_event_age=Duration.hours(_EVENT_HOURS) if called_by == "event" else None,
         )
-        self._watch(alarms)
+        self._watch(alarms, called_by)
 
     @property
     def arn(self) -> str:
@@ -144,7 +152,7 @@ class PythonFunction(Construct):
             )
         )
 
-    def _watch(self, alarms: Alarms) -> None:
+    def _watch(self, alarms: Alarms, called_by: CalledBy) -> None:
         period = Duration.minutes(5)
         alarms.add(
             self,
@@ -152,9 +160,27 @@ class PythonFunction(Construct):
             metric=self.function.metric_errors(period=period),
             reason=f"functions/{self.name} raised, ran out of time or could not start.",
         )
-        alarms.add(
-            self,
-            "Throttles",
-            metric=self.function.metric_throttles(period=period),
-            reason=f"functions/{self.name} was called more often at once than the account or its reservation allows.",
-        )
+        # A throttled request is an error somebody sees. A throttled event is tried again, which a reservation is for:
+        # there it matters how long events wait, and whether one is given up. Of a queue, its construct watches that.
+        if called_by == "request":
+            alarms.add(
+                self,
+                "Throttles",
+                metric=self.function.metric_throttles(period=period),
+                reason=f"functions/{self.name} was called more often at once than the account allows.",
+            )
+        elif called_by == "event":
+            alarms.add(
+                self,
+                "EventAge",
+                metric=self.function.metric("AsyncEventAge", statistic=cloudwatch.Stats.MAXIMUM, period=period),
+                threshold=_BACKLOG_MINUTES * 60 * 1000,
+                reason=f"Events wait for functions/{self.name} for half an hour; after {_EVENT_HOURS} hours they are "
+                "dead letters.",
+            )
+            alarms.add(
+                self,
+                "EventsDropped",
+                metric=self.function.metric("AsyncEventsDropped", statistic=cloudwatch.Stats.SUM, period=period),
+                reason=f"Events for functions/{self.name} were given up; they are dead letters, if those took them.",
+            )

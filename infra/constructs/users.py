@@ -19,7 +19,7 @@ class Users(Construct):
     scope, construct_id
         As CDK takes them.
     stage : Stage
-        Whether people may sign up themselves, and whether the pool outlives the stack.
+        Whether people may sign up themselves, how they sign in, and whether the pool outlives the stack.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage) -> None:
@@ -59,7 +59,11 @@ class Users(Construct):
             "Client",
             # Apps on people's machines cannot keep a secret.
             generate_secret=False,
-            auth_flows=cognito.AuthFlow(user_srp=True, user_password=True),
+            # SRP never sends the password. With the admin flow whoever may administer the pool gets a token from a
+            # command line; nobody else can use it.
+            auth_flows=cognito.AuthFlow(
+                user_srp=True, admin_user_password=True, user_password=stage.password_sign_in or None
+            ),
             disable_o_auth=True,
             prevent_user_existence_errors=True,
             enable_token_revocation=True,

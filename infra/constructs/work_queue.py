@@ -3,6 +3,7 @@
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -14,6 +15,8 @@ from infra.constructs.python_function import PythonFunction
 AT_ONCE: Final = 5
 """How many invocations may work on one queue. Not reserved concurrency: the pollers do not know of it, so what they
 fetch beyond it is throttled, counts as a delivery and ends with the dead letters without having been looked at."""
+
+_USUAL_DELIVERIES: Final = 3
 
 
 class WorkQueue(Construct):
@@ -28,7 +31,7 @@ class WorkQueue(Construct):
     tries : int
         How often a message is delivered before it is a dead letter.
     alarms : Alarms
-        Where the alarm on dead letters goes.
+        Where the alarms on dead letters and on old messages go.
     carries : str
         What its messages are, for the person who gets that alarm.
     """
@@ -47,15 +50,25 @@ class WorkQueue(Construct):
         self.dead_letters = DeadLetters(
             self, "DeadLetters", alarms=alarms, holds=f"{carries} that failed {tries} times"
         )
+        hidden = 6 * timeout.to_seconds()
         self.queue = sqs.Queue(
             self,
             "Queue",
-            visibility_timeout=Duration.seconds(6 * timeout.to_seconds()),
+            visibility_timeout=Duration.seconds(hidden),
             retention_period=Duration.days(14),
             enforce_ssl=True,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead_letters, max_receive_count=tries),
             removal_policy=RemovalPolicy.DESTROY,
+        )
+        alarms.add(
+            self,
+            "OldestMessage",
+            metric=self.queue.metric_approximate_age_of_oldest_message(
+                period=Duration.minutes(5), statistic=cloudwatch.Stats.MAXIMUM
+            ),
+            threshold=int(_USUAL_DELIVERIES * hidden),
+            reason=f"{carries} have waited for longer than {_USUAL_DELIVERIES} deliveries take.",
         )
 
     def feed(self, function: PythonFunction, *, batch: int) -> None:

@@ -220,7 +220,7 @@ class ServiceStack(Stack):
             ),
             timeout=_SUMMARIZE_TIMEOUT,
             memory_mb=1024,
-            asynchronous=True,
+            called_by="event",
             extra_environment=self._model_endpoint(),
         )
         self._allow_rows(function, self._data.memory, SUMMARIZE_ROWS)
@@ -269,6 +269,7 @@ class ServiceStack(Stack):
             ),
             timeout=_PURGE_TIMEOUT,
             memory_mb=512,
+            called_by="queue",
         )
         self._allow_rows(function, self._data.memory, PURGE_ROWS)
         self._allow_rows(function, self._data.checkpoints, CHECKPOINTS)
@@ -298,6 +299,7 @@ class ServiceStack(Stack):
             # The file and what the parser gives back, in one document at a time.
             ephemeral_mb=1024,
             wakes_itself=True,
+            called_by="queue",
             extra_environment=self._model_endpoint(),
         )
         self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)

@@ -54,18 +54,17 @@ class Restart:
 
 @pytest.fixture(scope="session")
 def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalProduct, Restart]]:
-    """Start, leave something behind, stop, start again."""
+    """Start, leave something behind, stop, start again with the local cloud at another port."""
     layout = Layout(tmp_path_factory.mktemp("local"))
     context = {"keep_recent": str(KEEP_RECENT), "buffer_turns": str(BUFFER_TURNS)}
-    port = free_port()
     who, thread = Credentials.new(f"{uuid4().hex}@everthread.test"), str(uuid4())
-    with running(layout.state, port, context) as first:
+    with running(layout.state, free_port(), context) as first:
         first.users.ensure(who)
         headers = {"Authorization": f"Bearer {first.users.sign_in(who).id_token}"}
         with httpx.Client(base_url=first.url, headers=headers, trust_env=False, timeout=60) as http:
             http.post("/threads", json={"thread_id": thread}).raise_for_status()
     deployed = layout.deployed.stat().st_mtime_ns
-    with running(layout.state, port, context) as second:
+    with running(layout.state, free_port(), context) as second:
         yield second, Restart(who, thread, (deployed, layout.deployed.stat().st_mtime_ns))
 
 

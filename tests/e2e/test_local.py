@@ -12,10 +12,21 @@ from local.cloud.users import Credentials
 
 
 async def test_second_start_deploys_nothing_and_keeps_accounts_and_threads(people, restart):
+    """At another port than the first."""
     first, second = restart.deployments
     assert first == second
     person = people.signed_in(restart.who)
     assert (await person.sdk.threads.get(restart.thread))["thread_id"] == restart.thread
+
+
+async def test_queues_are_where_the_functions_are_told_and_where_their_messages_are_taken_from(
+    product, people, restart, functions
+):
+    queue = product.deployment.outputs["PurgeQueueUrl"]
+    assert f":{product.address.port}/" in queue
+    before = functions.runs("PurgeFunction")
+    await people.signed_in(restart.who).sdk.threads.delete(restart.thread)
+    await functions.runs_reach("PurgeFunction", before + 1)
 
 
 async def test_terminal_chat_shows_answers_saves_and_what_is_remembered(product, word):

@@ -11,7 +11,7 @@ import pytest
 
 from infra.bundling import build, lambda_target, local_target
 from infra.bundling.bundle import ROOT
-from infra.bundling.check import BundleError, check
+from infra.bundling.check import BundleError, check, size_of
 from infra.bundling.prune import ALSO_LOADED, prune
 from infra.bundling.targets import LAMBDA_MACHINE, LAMBDA_PYTHON, Target, find_python
 from infra.functions import FUNCTIONS
@@ -107,6 +107,18 @@ class TestCheck:
 
         assert check(tmp_path, "purge", here) is not None
 
+    @pytest.mark.parametrize("over", [0, 1])
+    def test_a_bundle_that_lambda_would_not_take_does_not_pass(self, tmp_path: Path, here: Target, over: int) -> None:
+        write(tmp_path / "functions/purge/handler.py")
+        with (tmp_path / "large").open("wb") as sparse:
+            sparse.truncate(250 * 1024 * 1024 + over)
+
+        if over:
+            with pytest.raises(BundleError, match="Lambda takes"):
+                check(tmp_path, "purge", here)
+        else:
+            check(tmp_path, "purge", here)
+
     def test_a_wheel_of_another_machine_does_not_pass(self, tmp_path: Path, here: Target) -> None:
         foreign = b"\x7fELF" + bytes(14) + (0x3E).to_bytes(2, "little")
         write(tmp_path / "pydantic_core.so", foreign)
@@ -140,6 +152,15 @@ class TestBundles:
         target = dataclasses.replace(local_target(PYTHON_3_13), name=f"local-{LAMBDA_PYTHON}")
         bundle = build(function, target)
         assert list((bundle.folder / "shared").rglob("settings.cpython-313.pyc"))
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_what_is_uploaded_is_for_arm_and_within_lambdas_limit(self, function: str) -> None:
+        bundle = build(function, lambda_target())
+
+        assert size_of(bundle.folder) < 250 * 1024 * 1024
+        compiled = list(bundle.folder.rglob("*.so"))
+        assert compiled
+        assert not [path for path in compiled if path.read_bytes()[18:20] != b"\xb7\0"]
 
     def test_what_is_uploaded_is_for_arm_and_keeps_its_bootstrap(self) -> None:
         """``build`` has checked size and machine of every compiled wheel."""
@@ -194,3 +215,30 @@ def test_a_function_is_deployed_with_the_versions_that_are_tested(function: str)
     deployed = pins(function.replace("_", "-"))
     assert deployed
     assert deployed <= pins("dev")
+
+
+def test_the_tool_that_installs_everything_is_pinned_by_hashes(tmp_path: Path) -> None:
+    """``requirements/environment`` reads the pin from the lock; here a uv that writes down what it is asked for."""
+    asked = tmp_path / "asked"
+    uv = write(
+        tmp_path / "bin/uv",
+        """#!/bin/sh
+        echo "$@" >>"$ASKED"
+        for last in "$@"; do :; done
+        [ "$1" = pip ] && cat "$last" >>"$ASKED"
+        exit 0
+        """,
+    )
+    uv.chmod(0o755)
+
+    subprocess.run(  # noqa: S603 - this tree's script
+        [ROOT / "requirements" / "environment", tmp_path / "venv"],
+        check=True,
+        env={"PATH": f"{uv.parent}:/usr/bin:/bin", "ASKED": str(asked)},
+    )
+
+    text = asked.read_text(encoding="utf-8")
+    [pin] = [line for line in pins("dev") if line.startswith("uv==")]
+    assert "--require-hashes" in text
+    assert [line for line in text.splitlines() if re.match(r"[\w-]+==", line)] == [f"{pin} \\"]
+    assert "--hash=sha256:" in text

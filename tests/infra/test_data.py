@@ -108,14 +108,16 @@ def test_passwords_are_long_and_the_pool_is_kept(prod: Synthesised) -> None:
     assert pool["DeletionPolicy"] == "Retain"
 
 
-def test_the_client_signs_in_with_a_password_and_holds_no_secret(prod: Synthesised) -> None:
+@pytest.mark.parametrize("stage", ["prod", "dev", "local"])
+def test_prods_client_never_sends_a_password(request: pytest.FixtureRequest, stage: str) -> None:
+    client = only(properties_of(request.getfixturevalue(stage).data, "AWS::Cognito::UserPoolClient"))
+    flows = {"ALLOW_USER_SRP_AUTH", "ALLOW_ADMIN_USER_PASSWORD_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"}
+    assert set(client["ExplicitAuthFlows"]) == flows | ({"ALLOW_USER_PASSWORD_AUTH"} if stage != "prod" else set())
+
+
+def test_the_client_holds_no_secret_and_its_tokens_end(prod: Synthesised) -> None:
     client = only(properties_of(prod.data, "AWS::Cognito::UserPoolClient"))
     assert client["GenerateSecret"] is False
-    assert set(client["ExplicitAuthFlows"]) == {
-        "ALLOW_USER_PASSWORD_AUTH",
-        "ALLOW_USER_SRP_AUTH",
-        "ALLOW_REFRESH_TOKEN_AUTH",
-    }
     assert client["PreventUserExistenceErrors"] == "ENABLED"
     assert client["IdTokenValidity"] == 60
     # What a user may change about themselves; never an id or a group.

@@ -73,21 +73,33 @@ def test_a_queue_hides_a_message_six_times_as_long_as_its_function_may_run(prod:
         assert redrive["maxReceiveCount"] >= 5, "as Lambda asks"
 
 
+def alarms_on_queues(prod: Synthesised, metric: str) -> dict[str, dict[str, Any]]:
+    return {
+        text_of(only(alarm["Dimensions"])["Value"]): alarm
+        for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm")
+        if (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", metric)
+    }
+
+
 def test_every_place_where_failures_end_has_an_alarm(prod: Synthesised) -> None:
     ends = {name for name in resources_of(prod.service, "AWS::SQS::Queue") if "Queue" not in name}
-    watched = {
-        text_of(only(alarm["Dimensions"])["Value"])
-        for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm")
-        if alarm["Namespace"] == "AWS/SQS"
-    }
+    alarms = alarms_on_queues(prod, "ApproximateNumberOfMessagesVisible")
     assert len(ends) == 4
-    told = {
-        alarm["AlarmDescription"]
-        for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm")
-        if alarm["Namespace"] == "AWS/SQS"
-    }
-    assert len(told) == 4, "each says what waits there"
-    assert {f"<{name.rstrip('0123456789ABCDEF')}.QueueName>" for name in ends} == watched
+    assert len({alarm["AlarmDescription"] for alarm in alarms.values()}) == 4, "each says what waits there"
+    assert {f"<{name.rstrip('0123456789ABCDEF')}.QueueName>" for name in ends} == alarms.keys()
+
+
+def test_a_queue_whose_messages_wait_raises_an_alarm_when_they_do_longer_than_usual(prod: Synthesised) -> None:
+    """Its function is throttled without an alarm: a message that was not taken comes again."""
+    alarms = alarms_on_queues(prod, "ApproximateAgeOfOldestMessage")
+    assert alarms.keys() == {"<PurgesQueue.QueueName>", "<ObjectEventsQueue.QueueName>"}
+    for queue in ("Purges", "ObjectEvents"):
+        properties = queue_named(prod, f"{queue}Queue")
+        alarm = alarms[f"<{queue}Queue.QueueName>"]
+        assert alarm["Statistic"] == "Maximum"
+        assert 2 * properties["VisibilityTimeout"] < alarm["Threshold"]
+        tries = properties["RedrivePolicy"]["maxReceiveCount"]
+        assert alarm["Threshold"] < tries * properties["VisibilityTimeout"], "before the message is given up"
 
 
 def test_queues_are_encrypted_and_take_tls_only(prod: Synthesised) -> None:

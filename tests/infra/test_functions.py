@@ -1,9 +1,11 @@
 """Each function as it is deployed."""
 
+import re
 from typing import Any
 
 import pytest
 
+from infra.constructs.counter_alarms import UNWATCHED, WATCHED
 from infra.functions import FUNCTIONS
 from local.model.embeddings import EMBEDDING_MODEL
 from local.model.minilm.model import DIMENSION
@@ -87,7 +89,8 @@ def test_prod_bounds_what_a_backlog_of_turn_ends_may_take(prod: Synthesised, dev
     assert not [f for f in dev.functions.values() if "ReservedConcurrentExecutions" in f]
 
 
-def test_every_function_has_alarms_on_errors_and_throttles_that_reach_the_topic(prod: Synthesised) -> None:
+def test_every_function_has_alarms_on_what_its_caller_loses_that_reach_the_topic(prod: Synthesised) -> None:
+    """A throttled request is lost. A throttled event is tried again, and a reservation is there to make it wait."""
     [topic] = resources_of(prod.service, "AWS::SNS::Topic")
     watched = set()
     for alarm in properties_of(prod.service, "AWS::CloudWatch::Alarm"):
@@ -95,9 +98,22 @@ def test_every_function_has_alarms_on_errors_and_throttles_that_reach_the_topic(
         assert alarm["TreatMissingData"] == "notBreaching"
         if alarm["Namespace"] == "AWS/Lambda":
             [dimension] = alarm["Dimensions"]
-            watched.add((dimension["Value"]["Ref"], alarm["MetricName"]))
-    functions = resources_of(prod.service, "AWS::Lambda::Function")
-    assert watched == {(name, metric) for name in functions for metric in ("Errors", "Throttles")}
+            watched.add((re.sub("[0-9A-F]{8}", "", text_of(dimension["Value"])), alarm["MetricName"]))
+    assert watched == {
+        *((f"<{name}Function>", "Errors") for name in ("Chat", "Summarize", "MemoryApi", "Purge", "KbIngest")),
+        ("<ChatFunction>", "Throttles"),
+        ("<MemoryApiFunction>", "Throttles"),
+        ("<SummarizeFunction>", "AsyncEventAge"),
+        ("<SummarizeFunction>", "AsyncEventsDropped"),
+    }
+
+
+def test_events_that_wait_raise_an_alarm_before_they_are_given_up(prod: Synthesised) -> None:
+    alarms = properties_of(prod.service, "AWS::CloudWatch::Alarm")
+    [age] = [alarm for alarm in alarms if alarm["MetricName"] == "AsyncEventAge"]
+    [config] = properties_of(prod.service, "AWS::Lambda::EventInvokeConfig")
+    assert age["Statistic"] == "Maximum"
+    assert age["Threshold"] / 1000 < config["MaximumEventAgeInSeconds"]
 
 
 def test_what_functions_count_as_wrong_raises_an_alarm(prod: Synthesised) -> None:
@@ -119,6 +135,13 @@ def test_what_functions_count_as_wrong_raises_an_alarm(prod: Synthesised) -> Non
         (namespace, "service", "purge", counters.PURGE_REFUSED),
     } <= watched
     assert {alarm["Statistic"] for alarm in own} == {"Sum"}
+
+
+def test_each_counter_raises_an_alarm_or_has_a_reason_not_to() -> None:
+    every = {value for name, value in vars(counters).items() if name.isupper() and isinstance(value, str)}
+    watched = {each.counter for each in WATCHED}
+    assert watched | UNWATCHED.keys() == every
+    assert not watched & UNWATCHED.keys()
 
 
 def test_a_purge_waits_longer_than_a_lease_and_less_than_its_time(prod: Synthesised) -> None:

@@ -41,7 +41,7 @@ async def test_line_of_a_pipe_is_there_before_the_pipe_ends():
 
 async def test_the_null_device_has_no_lines_and_is_known():
     """No event loop can watch it: it was waited for for ever."""
-    with Path(os.devnull).open() as stdin:
+    with Path(os.devnull).open() as stdin:  # noqa: ASYNC230 - it keeps nobody waiting
         assert not has_input(stdin)
         assert await read(stdin) == []
 
