@@ -71,16 +71,19 @@ async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: b
         await asyncio.to_thread(product.users.ensure, who)
         token = FreshToken(product.users, who)
         first = await token.token()
+        steps.done()
+        _tell(log, settings, product, first, chat=chat)
         async with ChatApi.connect(product.url, token) as api:
-            steps.begin("functions")
-            await api.wake()
-            steps.done()
-            _tell(log, settings, product, first, chat=chat)
-            if chat:
-                conversation = Conversation(api, View(Console(highlight=False)))
-                await conversation.hold(lines(conversation.commands))
-            else:
-                await asyncio.get_running_loop().create_future()
+            # Nobody has to wait for that; whoever asks meanwhile waits with it.
+            waking = asyncio.create_task(api.wake())
+            try:
+                if chat:
+                    conversation = Conversation(api, View(Console(highlight=False)))
+                    await conversation.hold(lines(conversation.commands))
+                else:
+                    await asyncio.get_running_loop().create_future()
+            finally:
+                waking.cancel()
         log.print("Stopping …", style="dim")
 
 
