@@ -24,7 +24,7 @@ class LocalSettings(BaseModel):
     local_port : int
         Where the API is served.
     local_cloud_port : int
-        Where the local cloud is; 0 takes any free one, which means a new deployment.
+        Where the local cloud is; 0 takes any free one.
     openai_base_url, openai_model, openai_api_key : str
         For ``MODEL=openai``; the defaults are Ollama's.
     openai_allow_remote : bool
