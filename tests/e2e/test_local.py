@@ -25,7 +25,8 @@ async def test_queues_are_where_the_functions_are_told_and_where_their_messages_
     queue = product.deployment.outputs["PurgeQueueUrl"]
     assert f":{product.address.port}/" in queue
     before = functions.runs("PurgeFunction")
-    await people.signed_in(restart.who).sdk.threads.delete(restart.thread)
+    threads = people.signed_in(restart.who).sdk.threads
+    await threads.delete((await threads.create())["thread_id"])
     await functions.runs_reach("PurgeFunction", before + 1)
 
 
