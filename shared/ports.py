@@ -119,7 +119,7 @@ class Threads(Protocol):
         Raises
         ------
         ThreadExistsError
-            When the user has, or had, a thread with this id.
+            When the user has a thread with this id; ``ThreadDeletedError`` when it was deleted.
         """
         ...
 
@@ -194,9 +194,11 @@ class Threads(Protocol):
         ItemTooLargeError
             When the row cannot hold ``pending``; nothing was written.
         ThreadBusyError
-            When another run's lease has not ended.
+            When another run's lease has not ended; it says how long that one lasts.
         ThreadNotFoundError
             When there is no such thread, or it is being deleted.
+        ThreadDeletedError
+            When a thread is to be made whose id a deleted one had.
         """
         ...
 

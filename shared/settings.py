@@ -130,8 +130,9 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     """How long naming the thread may take before it is given up until the next turn."""
     running_summary_seconds: float = Field(20.0, gt=0)
     """How long retelling old turns may take, in threads that are kept short that way."""
-    enqueue_seconds: float = Field(20.0, ge=0)
-    """How long a run waits for the thread before it answers 409."""
+    enqueue_seconds: float = Field(35.0, ge=0)
+    """How long a run waits for the thread before it answers 409: longer than a lease, so that it outlives the lease
+    of a run whose process died. With 0 no run waits."""
     max_body_bytes: int = Field(5_500_000, ge=1)
     """What a request may hold; Lambda's own limit is 6 MB for the whole event."""
 
@@ -139,6 +140,12 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     def _a_lease_outlasts_a_renewal_that_failed(self) -> Self:
         if self.lease_seconds < 2 * self.lease_renew_seconds:
             raise ValueError("lease_seconds must be at least twice lease_renew_seconds")
+        return self
+
+    @model_validator(mode="after")
+    def _who_waits_outlasts_a_dead_run(self) -> Self:
+        if 0 < self.enqueue_seconds <= self.lease_seconds:
+            raise ValueError("enqueue_seconds must be more than lease_seconds, or 0")
         return self
 
 

@@ -165,20 +165,21 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
         :data:`MEMORY_API` or :data:`LANGGRAPH_API`.
     """
 
-    def reply(status: int, code: str, message: str, *, retryable: bool = False) -> JSONResponse:
-        headers = {"Retry-After": "1"} if retryable else None
+    def reply(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
+        headers = None if retry_after is None else {"Retry-After": str(retry_after)}
         return JSONResponse(style.body(code, message), status, headers)
 
     def on_own_error(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, EverthreadError)  # noqa: S101 - registered for this class only
         status = status_of(error, style)
+        retry_after = error.retry_after if error.retryable else None
         if status == 401:
             return reply(status, UNAUTHORIZED, "Unauthorized")
         if status < 500:
-            return reply(status, error.code, str(error), retryable=error.retryable)
+            return reply(status, error.code, str(error), retry_after=retry_after)
         _log.error("request failed", extra={"status": status, "code": error.code, "error": type(error).__name__})
         message = _UNAVAILABLE_MESSAGE if error.retryable else _INTERNAL_MESSAGE
-        return reply(status, error.code, message, retryable=error.retryable)
+        return reply(status, error.code, message, retry_after=retry_after)
 
     def on_validation_error(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only

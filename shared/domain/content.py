@@ -44,6 +44,15 @@ _ADDRESS_KEYS: Final = ("url", "image_url", "video_url", "file_url", "file_id")
 _NESTED_KEYS: Final = ("file", "image", "document", "source", "metadata", "extras", *_ADDRESS_KEYS)
 
 
+def is_attachment(part: object) -> bool:
+    """Say whether a part of a message's content is an image, a recording or a file, in whatever vendor's shape."""
+    if not isinstance(part, Mapping):
+        return False
+    fields = cast("Mapping[str, Any]", part)
+    kind = fields.get("type") or next(iter(fields), None)
+    return isinstance(kind, str) and kind in _KINDS
+
+
 def text_of(content: object) -> str:
     """Give what a message says, as text.
 

@@ -4,6 +4,8 @@ The codes are part of the API: ``shared.adapters.http`` maps them to a status an
 ``save_memory`` tool hands them to the model.
 """
 
+import math
+from datetime import timedelta
 from typing import ClassVar
 
 
@@ -16,10 +18,13 @@ class EverthreadError(Exception):
         What a client may switch on. Never changes for a given class.
     retryable : bool
         Whether the same call may succeed later without anything being changed by the caller.
+    retry_after : int
+        After how many seconds it is worth a try, if it is retryable.
     """
 
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
+    retry_after: int = 1
 
 
 class InvalidInputError(EverthreadError):
@@ -111,10 +116,33 @@ class ThreadExistsError(ConflictError):
     code = "THREAD_EXISTS"
 
 
+class ThreadDeletedError(ThreadExistsError):
+    """A thread with this id was deleted. Who wants to talk on makes a new one."""
+
+    code = "THREAD_DELETED"
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"Thread {thread_id} was deleted, and its id stays taken: use a new one.")
+        self.thread_id = thread_id
+
+
 class ThreadBusyError(ConflictError):
-    """Another run holds the thread's lease."""
+    """Another run holds the thread's lease.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    lasts : timedelta
+        How much longer the lease lasts, unless it is renewed.
+    """
 
     code = "THREAD_BUSY"
+    retryable = True
+
+    def __init__(self, message: str, lasts: timedelta = timedelta(0)) -> None:
+        super().__init__(message)
+        self.retry_after = max(1, math.ceil(lasts.total_seconds()))
 
 
 class VersionConflictError(ConflictError):

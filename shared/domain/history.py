@@ -3,7 +3,10 @@
 The thread itself is never touched: clients and the checkpointer keep every message (TT01, TT09).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Final, cast
 
 from langchain_core.messages import (
@@ -17,12 +20,19 @@ from langchain_core.messages import (
     trim_messages,  # pyright: ignore[reportUnknownVariableType] - of a splitter class that need not be installed
 )
 
-from shared.domain.content import CALL_PARTS, text_of
+from shared.domain.content import CALL_PARTS, is_attachment, text_of
 from shared.domain.turns import Turn, turns_of
 from shared.domain.window import Coverage
 
 NO_RESULT: Final = "This call was not finished; it has no result."
 """What stands for the result of a tool call that was cut off."""
+
+LEFT_OUT: Final = "left out, as this message was never answered; the user can send it again"
+"""Why an image or a file of an earlier turn is not there."""
+
+_LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_NAME_MAX_CHARS: Final = 64
 
 
 def trim(
@@ -32,6 +42,7 @@ def trim(
     buffer_turns: int,
     token_budget: int,
     count_tokens: Callable[[list[BaseMessage]], int],
+    asked: Collection[str | None] = (),
 ) -> list[AnyMessage]:
     """Cut a thread to what one model call carries.
 
@@ -39,6 +50,9 @@ def trim(
     a whole turn. Then what remains is made valid: it starts with a human message, every tool call is followed by
     its result, every result belongs to a call, and nothing empty is said by the model. The current turn always
     stays, whatever it costs.
+
+    Images and files of earlier turns that the model never answered are left out, for the model may have refused them
+    and would do so for ever. Ids and names of tool calls are such as Bedrock takes, whoever made them.
 
     Parameters
     ----------
@@ -52,6 +66,8 @@ def trim(
         Tokens the result may have.
     count_tokens : callable
         Counts the tokens of a list of messages.
+    asked : collection of str, optional
+        Ids of the human messages that are answered now, beside the last.
 
     Returns
     -------
@@ -61,8 +77,58 @@ def trim(
     turns = turns_of(messages)
     if not turns:
         return [message for message in messages if not isinstance(message, SystemMessage)]
-    kept = _within_budget(turns[_first_turn(len(turns), coverage, buffer_turns) :], token_budget, count_tokens)
-    return list(_valid(kept))
+    current = turns[-1].message_id
+    sent = [
+        turn if turn.message_id in (current, *asked) else _without_refusable(turn)
+        for turn in turns[_first_turn(len(turns), coverage, buffer_turns) :]
+    ]
+    return list(_valid(_within_budget(sent, token_budget, count_tokens)))
+
+
+def told_plainly(history: Sequence[AnyMessage], *, asked: Collection[str | None] = ()) -> list[AnyMessage]:
+    """Give a history without anything in its earlier turns that a model may refuse.
+
+    For a model that has refused the history as it is. Whatever the matter was, it must not stand in the way of every
+    later turn: of the earlier turns only those that were answered are told, and only what was said in them.
+
+    Parameters
+    ----------
+    history : sequence of message
+        As :func:`trim` gives it.
+    asked : collection of str, optional
+        As there.
+    """
+    turns = turns_of(history)
+    now = next((turn.index for turn in turns if turn.message_id in asked and not _has_reply(turn)), len(turns) - 1)
+    plain: list[AnyMessage] = []
+    for turn in turns[:now]:
+        human, *replies = turn.messages
+        said = [
+            AIMessage(text, id=reply.id) for reply in replies if isinstance(reply, AIMessage) and (text := _text(reply))
+        ]
+        if said and _text(human):
+            plain += [HumanMessage(_text(human), id=human.id), *said]
+    return [*plain, *(message for turn in turns[now:] for message in turn.messages)]
+
+
+def _text(message: BaseMessage) -> str:
+    return text_of(message.content).strip()
+
+
+def _has_reply(turn: Turn) -> bool:
+    return any(isinstance(message, AIMessage) for message in turn.messages)
+
+
+def _without_refusable(turn: Turn) -> Turn:
+    """Leave out of a turn that was never answered what the model may have refused."""
+    human = turn.messages[0]
+    content = human.content
+    if _has_reply(turn) or not isinstance(content, list) or not any(map(is_attachment, content)):
+        return turn
+    parts = [
+        {"type": "text", "text": f"{text_of([part])} ({LEFT_OUT})"} if is_attachment(part) else part for part in content
+    ]
+    return replace(turn, messages=(human.model_copy(update={"content": parts}), *turn.messages[1:]))
 
 
 def _first_turn(count: int, coverage: Coverage, buffer_turns: int) -> int:
@@ -86,17 +152,74 @@ def _within_budget(
 
 def _valid(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
     results = _results(messages)
+    given: set[str] = set()
     for place, message in enumerate(messages):
         if isinstance(message, HumanMessage):
             # An empty one stays: without it the answer would stand alone. The model's adapter fills it.
-            yield message
+            yield _without_blank_parts(message)
         elif isinstance(message, AIMessage):
             said = _with_callable_calls(message)
             # Two human messages may follow each other: adapters join neighbours of one role.
             if said.tool_calls or text_of(said.content).strip():
-                yield said
-                for call in said.tool_calls:
-                    yield results.get((place, call["id"])) or _unfinished(call)
+                legal = _with_legal_calls(said, given)
+                yield legal
+                for call, sent in zip(said.tool_calls, legal.tool_calls, strict=True):
+                    yield _result_of(sent, results.get((place, call["id"])))
+
+
+def _without_blank_parts(message: HumanMessage) -> HumanMessage:
+    """Drop empty parts, which a model does not take beside others."""
+    if not isinstance(message.content, list):
+        return message
+    kept = [part for part in message.content if not _is_blank(part)]
+    return message if kept == message.content else message.model_copy(update={"content": kept or ""})
+
+
+def _is_blank(part: str | dict[Any, Any]) -> bool:
+    said: object = part if isinstance(part, str) else part.get("text") if part.get("type") == "text" else part
+    return isinstance(said, str) and not said.strip()
+
+
+def _with_legal_calls(message: AIMessage, given: set[str]) -> AIMessage:
+    """Give a message's calls ids and names that Bedrock takes, and no id twice; ``given`` are those so far."""
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        ident = _legal_id(call["id"] or "", given)
+        given.add(ident)
+        calls.append({**call, "id": ident, "name": _legal_name(call["name"])})
+    if calls == message.tool_calls:
+        return message
+    # The parts of the content that stand for calls are made from these by the model's adapter.
+    content: Any = message.content
+    if isinstance(content, list):
+        content = [part for part in cast("list[str | dict[Any, Any]]", content) if not _is_call(part)]
+    return message.model_copy(update={"content": content, "tool_calls": calls})
+
+
+def _legal_id(ident: str, given: set[str]) -> str:
+    # Made of the id alone where that is possible, so that the next request has the same and is read from cache.
+    legal = ident if _LEGAL_ID.fullmatch(ident) else f"call_{_digest(ident)}"
+    again = 0
+    while legal in given:
+        again += 1
+        legal = f"call_{_digest(ident)}_{again}"
+    return legal
+
+
+def _digest(ident: str) -> str:
+    return sha256(ident.encode(errors="replace")).hexdigest()[:24]
+
+
+def _legal_name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name)[:_NAME_MAX_CHARS] or "tool"
+
+
+def _result_of(call: ToolCall, result: ToolMessage | None) -> ToolMessage:
+    if result is None:
+        return _unfinished(call)
+    if result.tool_call_id == call["id"]:
+        return result
+    return result.model_copy(update={"tool_call_id": call["id"]})
 
 
 def _results(messages: Sequence[AnyMessage]) -> Mapping[tuple[int, str | None], ToolMessage]:
@@ -116,8 +239,8 @@ def _results(messages: Sequence[AnyMessage]) -> Mapping[tuple[int, str | None], 
 
 
 def _with_callable_calls(message: AIMessage) -> AIMessage:
-    """Drop calls that no result can answer: those without an id, and those that broke off while being written."""
-    calls = [call for call in message.tool_calls if call["id"]]
+    """Drop calls that no result can answer: those without an id of their own, and those that broke off half-way."""
+    calls = list({call["id"]: call for call in reversed(message.tool_calls) if call["id"]}.values())[::-1]
     content = message.content
     if not isinstance(content, str):
         ids = {call["id"] for call in calls}

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
-from shared.domain.errors import InvalidInputError
+from shared.domain.errors import InvalidInputError, ThreadBusyError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.json_text import compact_json
 from shared.domain.runs import RunRow
@@ -170,6 +170,12 @@ class ThreadQuery:
             return row.status_at(now) if self.sort_by == "status" else getattr(row, self.sort_by), row.thread_id
 
         return sorted(rows, key=rank, reverse=self.descending)
+
+
+def busy_error(row: ThreadRow, now: datetime) -> ThreadBusyError:
+    """Give what is said of a thread that a run holds: also for how long, should that run have died."""
+    lasts = timedelta(0) if row.lease is None else row.lease.until - now
+    return ThreadBusyError(f"Another run holds thread {row.thread_id}.", lasts)
 
 
 def checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from shared.domain.errors import (
     ItemTooLargeError,
     LeaseLostError,
     ThreadBusyError,
+    ThreadDeletedError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -94,8 +95,9 @@ async def test_an_id_is_taken_once(one):
     await one.rename(ANNA, ONE, "kept")
 
     for again in (row_of(), row_of(at=NOW + HOLD, title="other")):
-        with pytest.raises(ThreadExistsError):
+        with pytest.raises(ThreadExistsError) as taken:
             await one.create(again)
+        assert not isinstance(taken.value, ThreadDeletedError)
 
     assert (await one.get(ANNA, ONE)).title == "kept"
 
@@ -414,6 +416,18 @@ async def test_acquire_with_create_leaves_an_existing_thread_as_it_is(threads):
     assert (row.created_at, row.last_message_at) == (NOW, NOW)
 
 
+@pytest.mark.parametrize(
+    ("after", "wait"), [(timedelta(0), 30), (timedelta(seconds=29.5), 1), (timedelta(seconds=8.2), 22)]
+)
+async def test_who_is_refused_learns_how_long_the_lease_lasts(one, after, wait):
+    await one.acquire(ANNA, ONE, RUN, now=NOW, hold=timedelta(seconds=30))
+
+    with pytest.raises(ThreadBusyError) as busy:
+        await one.acquire(ANNA, ONE, RIVAL, now=NOW + after, hold=timedelta(seconds=30))
+
+    assert (busy.value.retryable, busy.value.retry_after) == (True, wait)
+
+
 async def test_a_renewed_lease_lasts_longer(one):
     lease = (await acquire(one)).lease
 
@@ -634,9 +648,9 @@ async def test_a_thread_that_is_being_deleted_is_missing_at_once(one):
     for call in (one.get(ANNA, ONE), one.update_metadata(ANNA, ONE, {}, now=NOW), acquire(one)):
         with pytest.raises(ThreadNotFoundError):
             await call
-    with pytest.raises(ThreadNotFoundError):
+    with pytest.raises(ThreadDeletedError):
         await acquire(one, create=True)
-    with pytest.raises(ThreadExistsError):
+    with pytest.raises(ThreadDeletedError):
         await one.create(row_of())
     assert await one.rename(ANNA, ONE, "Tea") is False
     assert await one.touch(ANNA, ONE, NOW + HOLD) is False
@@ -687,9 +701,9 @@ async def test_a_tombstone_keeps_the_id_from_being_used_again(one):
     await one.bury(ANNA, ONE, now=NOW, keep_for=KEEP)
     await one.bury(ANNA, ONE, now=NOW + KEEP, keep_for=KEEP)
 
-    with pytest.raises(ThreadExistsError):
+    with pytest.raises(ThreadDeletedError):
         await one.create(row_of(at=NOW + KEEP - timedelta(seconds=1)))
-    with pytest.raises(ThreadNotFoundError):
+    with pytest.raises(ThreadDeletedError):
         await acquire(one, create=True, now=NOW + KEEP - timedelta(seconds=1))
     for call in (one.get(ANNA, ONE), one.mark_deleting(ANNA, ONE, now=NOW)):
         with pytest.raises(ThreadNotFoundError):

@@ -11,7 +11,7 @@ from shared.adapters.dynamodb.schema import ITEM_MAX_BYTES
 from shared.domain.errors import (
     ItemTooLargeError,
     LeaseLostError,
-    ThreadBusyError,
+    ThreadDeletedError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -24,6 +24,7 @@ from shared.domain.threads import (
     ThreadQuery,
     ThreadRow,
     ThreadStatus,
+    busy_error,
     merged_metadata,
 )
 from tests.fakes.faults import Faults
@@ -51,6 +52,8 @@ class InMemoryThreads(Faults):
         self._called("create")
         _check_size(row)
         if not self._is_free(row.user_id, row.thread_id, row.created_at):
+            if not self.lives(row.user_id, row.thread_id):
+                raise ThreadDeletedError(row.thread_id)
             raise ThreadExistsError(f"Thread {row.thread_id} exists already.")
         self._put(row)
 
@@ -111,12 +114,14 @@ class InMemoryThreads(Faults):
         self._called("acquire")
         if create and self._is_free(user, thread, now):
             row = ThreadRow(user_id=user, thread_id=thread, created_at=now, updated_at=now, last_message_at=now)
+        elif create and not self.lives(user, thread):
+            raise ThreadDeletedError(thread)
         else:
             row = self._living(user, thread)
         if _holds(row, now):
             if row.lease is not None and row.lease.run_id == run:
                 return row
-            raise ThreadBusyError(f"Another run holds thread {thread}.")
+            raise busy_error(row, now)
         row = replace(
             row,
             status="busy",

@@ -98,6 +98,16 @@ def test_agents_are_names_with_commas() -> None:
     assert len(ChatSettings.from_environment(environment).agents) == 4
 
 
+@pytest.mark.parametrize(("wait", "fits"), [(0, True), (31, True), (30, False), (0.5, False)])
+def test_who_waits_for_a_thread_outlasts_a_dead_run(wait: float, fits: bool) -> None:
+    values = required(ChatSettings) | {"lease_seconds": 30, "enqueue_seconds": wait}
+    if fits:
+        assert ChatSettings.model_validate(values).enqueue_seconds == wait
+    else:
+        with pytest.raises(ValidationError, match="enqueue_seconds"):
+            ChatSettings.model_validate(values)
+
+
 @pytest.mark.parametrize(("hold", "renew", "fits"), [(30, 10, True), (20, 10, True), (19, 10, False), (10, 30, False)])
 def test_a_lease_outlasts_a_renewal_that_failed(hold: int, renew: int, fits: bool) -> None:
     values = required(ChatSettings) | {"lease_seconds": hold, "lease_renew_seconds": renew}

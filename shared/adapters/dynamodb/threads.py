@@ -46,7 +46,7 @@ from shared.adapters.dynamodb.thread_items import (
 )
 from shared.adapters.dynamodb.thread_lists import count_threads, search_threads
 from shared.adapters.dynamodb.writes import EXISTS, Put, Update
-from shared.domain.errors import LeaseLostError, ThreadBusyError, ThreadExistsError, ThreadNotFoundError
+from shared.domain.errors import LeaseLostError, ThreadDeletedError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import RunRow
 from shared.domain.threads import (
@@ -57,6 +57,7 @@ from shared.domain.threads import (
     ThreadQuery,
     ThreadRow,
     ThreadStatus,
+    busy_error,
     merged_metadata,
 )
 
@@ -103,7 +104,7 @@ class DynamoThreads:
         except ConditionFailedError as failed:
             # The SDK repeats a write whose answer was lost; the row that is in the way may be this very one.
             if failed.current is None or failed.current.text_or_none(TOKEN) != token:
-                raise ThreadExistsError(f"Thread {row.thread_id} exists already.") from None
+                raise _taken(failed.current, row.thread_id) from None
 
     async def get(self, user: UserId, thread: ThreadId) -> ThreadRow:
         """Read a row."""
@@ -233,11 +234,13 @@ class DynamoThreads:
         try:
             return row_from(user, await self._rows.update(write))
         except ConditionFailedError as failed:
+            if create and failed.current is not None and not is_alive(failed.current):
+                raise ThreadDeletedError(thread) from None
             row = row_from(user, _living(failed.current, thread))
         if row.lease is not None and row.lease.run_id == run:
             # The SDK's repeat of a write whose answer was lost: this run has the thread, its messages are there.
             return row
-        raise ThreadBusyError(f"Another run holds thread {thread}.")
+        raise busy_error(row, now)
 
     async def renew(self, user: UserId, thread: ThreadId, lease: Lease, until: datetime) -> LeaseSignal:
         """Hold the lease until ``until``."""
@@ -344,6 +347,12 @@ class DynamoThreads:
             await self._rows.put(write)
         except ConditionFailedError:
             return
+
+
+def _taken(item: StoredItem | None, thread: ThreadId) -> ThreadExistsError:
+    if item is not None and not is_alive(item):
+        return ThreadDeletedError(thread)
+    return ThreadExistsError(f"Thread {thread} exists already.")
 
 
 def _living(item: StoredItem | None, thread: ThreadId) -> StoredItem:

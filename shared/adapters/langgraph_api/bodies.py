@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 Json = dict[str, Any]
 
@@ -41,6 +41,21 @@ AssistantField = Literal[
 ]
 
 MAX_PAGE = 1000
+
+MAX_TAGS = 100
+MAX_TAG_CHARS = 256
+"""Tags are written with every step of a run, and with every event of some modes."""
+
+MAX_NODES = 100
+"""Of a list of nodes; a graph has fewer."""
+
+MAX_MESSAGES = 10_000
+"""Of one request."""
+
+Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
+Nodes = Annotated[list[str], Field(max_length=MAX_NODES)]
+Messages = Annotated[list[Json], Field(max_length=MAX_MESSAGES)]
+Modes = Annotated[list[StreamMode], Field(max_length=MAX_NODES)]
 
 
 def _in_a_list(value: object) -> object:
@@ -155,7 +170,7 @@ def _in_a_sequence(value: object) -> object:
 class InputBody(Body):
     """What a run is given."""
 
-    messages: Annotated[list[Json] | None, BeforeValidator(_in_a_sequence)] = None
+    messages: Annotated[Messages | None, BeforeValidator(_in_a_sequence)] = None
 
 
 class StateUpdate(Body):
@@ -172,13 +187,15 @@ class CommandBody(Body):
 
     resume: Any = None
     update: InputBody | None = None
-    goto: Annotated[list[str | SendTo] | None, BeforeValidator(_in_a_sequence)] = None
+    goto: Annotated[
+        Annotated[list[str | SendTo], Field(max_length=MAX_NODES)] | None, BeforeValidator(_in_a_sequence)
+    ] = None
 
 
 class ConfigBody(Body):
     """Options for LangGraph."""
 
-    tags: list[str] | None = None
+    tags: Annotated[list[Tag], Field(max_length=MAX_TAGS)] | None = None
     recursion_limit: Annotated[int, Field(ge=1, le=100)] | None = None
     configurable: Json | None = None
     metadata: Json | None = None
@@ -195,7 +212,7 @@ class RunCreate(Body):
     config: ConfigBody | None = None
     context: Json | None = None
     metadata: Json | None = None
-    stream_mode: Annotated[list[StreamMode] | None, BeforeValidator(_in_a_list)] = None
+    stream_mode: Annotated[Modes | None, BeforeValidator(_in_a_list)] = None
     stream_subgraphs: bool | None = None
     stream_resumable: bool | None = None
     on_disconnect: Literal["cancel", "continue"] | None = None
@@ -204,8 +221,8 @@ class RunCreate(Body):
     if_not_exists: Literal["create", "reject"] | None = None
     durability: Literal["sync", "async", "exit"] | None = None
     checkpoint_during: bool | None = None
-    interrupt_before: Annotated[list[str] | None, BeforeValidator(_in_a_list)] = None
-    interrupt_after: Annotated[list[str] | None, BeforeValidator(_in_a_list)] = None
+    interrupt_before: Annotated[Nodes | None, BeforeValidator(_in_a_list)] = None
+    interrupt_after: Annotated[Nodes | None, BeforeValidator(_in_a_list)] = None
     after_seconds: int | None = None
     webhook: str | None = None
     feedback_keys: list[str] | None = None

@@ -25,6 +25,7 @@ THREAD_TITLE: Final = "thread_title"
 TURN_MEMORY: Final = "turn_memory"
 TURN_MARK: Final = "turn_mark"
 CONVERSATION: Final = "conversation"
+ASKED: Final = "asked"
 HISTORY_POLICY: Final = "history_policy"
 
 
@@ -80,6 +81,8 @@ class Envelope:
         How the thread is kept within the context window.
     conversation : sequence of message
         The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
+    asked : sequence of str
+        Ids of the human messages that this run brought.
     """
 
     user: UserId | None = None
@@ -90,6 +93,7 @@ class Envelope:
     mark: TurnMark | None = None
     policy: HistoryPolicy = DEFAULT_POLICY
     conversation: Sequence[AnyMessage] = ()
+    asked: Sequence[str] = ()
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -98,6 +102,7 @@ class Envelope:
         account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
         policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
+        asked = values.get(ASKED)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -107,6 +112,7 @@ class Envelope:
             mark=mark if isinstance(mark, TurnMark) else None,
             policy=policy if policy in HISTORY_POLICIES else DEFAULT_POLICY,
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
+            asked=cast("Sequence[str]", asked) if isinstance(asked, tuple) else (),
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -120,6 +126,7 @@ class Envelope:
             TURN_MARK: self.mark,
             HISTORY_POLICY: None if self.policy == DEFAULT_POLICY else self.policy,
             CONVERSATION: self.conversation or None,
+            ASKED: tuple(self.asked) or None,
         }
         return {key: value for key, value in values.items() if value is not None}
 

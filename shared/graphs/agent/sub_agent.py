@@ -2,9 +2,10 @@
 # pyright: reportUnknownMemberType=false
 """A sub-agent: a graph of its own in which the model is called, and its tools, until it has said what it had to."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.utils import count_tokens_approximately
@@ -16,9 +17,10 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
 
-from shared.domain.errors import ModelError
-from shared.domain.history import trim
+from shared.domain.errors import InvalidInputError, ModelError, ModelRefusedError
+from shared.domain.history import told_plainly, trim
 from shared.domain.prompt import prompt_blocks
+from shared.domain.storable import faults_of_calls, fitted_message, storable_answer
 from shared.domain.turns import human_ids
 from shared.domain.window import coverage
 from shared.graphs.agent.deps import AgentDeps
@@ -34,6 +36,8 @@ TOOLS: Final = "tools"
 
 MAX_TOOL_ROUNDS: Final = 12
 """How often the model may call tools in one turn; what it asks for after that is answered with an error."""
+
+_log = logging.getLogger(__name__)
 
 
 def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
@@ -85,9 +89,18 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
             buffer_turns=deps.settings.memory_thread_messages_buffer_recent_turns,
             token_budget=deps.settings.history_token_budget,
             count_tokens=count_tokens_approximately,
+            asked=envelope.asked,
         )
         blocks = prompt_blocks(base, recalled.merged, covered.entries, state.get("running_summary"))
-        return {"messages": [await model.ainvoke(deps.models.arrange(blocks, history), config)]}
+        try:
+            answer = await model.ainvoke(deps.models.arrange(blocks, history), config)
+        except ModelRefusedError:
+            plain = told_plainly(history, asked=envelope.asked)
+            if plain == history:
+                raise
+            _log.warning("history refused, told plainly")
+            answer = await model.ainvoke(deps.models.arrange(blocks, plain), config)
+        return {"messages": [storable_answer(answer)]}
 
     return call_model
 
@@ -99,9 +112,13 @@ def _tool_node(deps: AgentDeps, tools: Sequence[BaseTool]) -> ToolNode:
         if request.tool is None:
             names = ", ".join(tool.name for tool in tools)
             return _refusal(request, "NO_SUCH_TOOL", f"There is no such tool. There are: {names}.")
+        fault = _fault_in_call(request)
+        if fault is not None:
+            return _refusal(request, InvalidInputError.code, f"{fault}. Nothing was done.")
         if tool_rounds(request.state["messages"]) > MAX_TOOL_ROUNDS:
             return _refusal(request, "TOOL_LIMIT", "No more tools in this turn. Answer with what you have.")
-        return await execute(request)
+        answer = await execute(request)
+        return cast("ToolMessage", fitted_message(answer)) if isinstance(answer, ToolMessage) else answer
 
     return ToolNode(tools, name=TOOLS, handle_tool_errors=failure_answers(deps.metrics), awrap_tool_call=within_bounds)
 
@@ -109,6 +126,12 @@ def _tool_node(deps: AgentDeps, tools: Sequence[BaseTool]) -> ToolNode:
 def _refusal(request: ToolCallRequest, code: str, message: str) -> ToolMessage:
     call = request.tool_call
     return ToolMessage(failure_text(code, message), name=call["name"], tool_call_id=call["id"], status="error")
+
+
+def _fault_in_call(request: ToolCallRequest) -> str | None:
+    """Say what is wrong with a call that could not be stored as the model made it."""
+    asked = next((each for each in reversed(request.state["messages"]) if isinstance(each, AIMessage)), None)
+    return None if asked is None else faults_of_calls(asked).get(request.tool_call["id"] or "")
 
 
 def _after_model(state: MessagesState) -> Literal["__end__"] | list[Send]:

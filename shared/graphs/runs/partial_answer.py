@@ -1,9 +1,11 @@
 """What is kept of an answer that was stopped half-way."""
 
 from collections.abc import Collection
-from typing import Final
+from typing import Final, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolMessage
+
+from shared.domain.storable import fitted_message
 
 CANCELLED_MARK: Final = {"cancelled": True}
 """Stands in the ``response_metadata`` of an answer that was stopped."""
@@ -53,10 +55,15 @@ class PartialAnswer:
             finished = message.tool_calls and all(call["id"] in results for call in message.tool_calls)
             text = message.text
             if finished:
-                kept.append(AIMessage(id=message.id, content=text, tool_calls=message.tool_calls))
-                kept.extend(results[str(call["id"])] for call in message.tool_calls)
+                calls = message.tool_calls
+                kept.append(_storable(AIMessage(id=message.id, content=text, tool_calls=calls)))
+                kept.extend(results[str(call["id"])] for call in calls)
             elif text:
-                kept.append(AIMessage(id=message.id, content=text))
+                kept.append(_storable(AIMessage(id=message.id, content=text)))
         if kept and isinstance(kept[-1], AIMessage):
             kept[-1] = kept[-1].model_copy(update={"response_metadata": dict(CANCELLED_MARK)})
         return kept
+
+
+def _storable(message: AIMessage) -> AIMessage:
+    return cast("AIMessage", fitted_message(message))

@@ -46,7 +46,7 @@ class RunTiming:
     hold: timedelta = timedelta(seconds=30)
     renew_every: timedelta = timedelta(seconds=10)
     watch_every: timedelta = timedelta(seconds=1)
-    wait: timedelta = timedelta(seconds=20)
+    wait: timedelta = timedelta(seconds=35)
     look_every: timedelta = timedelta(milliseconds=500)
 
 

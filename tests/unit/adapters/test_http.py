@@ -34,7 +34,7 @@ def an_app(style: ErrorStyle) -> FastAPI:
     async def raise_named(name: str) -> None:
         raise {
             "missing": ThreadNotFoundError("t1"),
-            "busy": ThreadBusyError("The thread is busy."),
+            "busy": ThreadBusyError("The thread is busy.", timedelta(seconds=11.2)),
             "store": StoreError(f"table/arn:aws:... {SECRET}"),
             "surprise": RuntimeError(SECRET),
         }[name]
@@ -133,6 +133,7 @@ async def test_every_error_is_worded_and_says_nothing_inner(style, path, status)
 async def test_a_retryable_error_says_so():
     async with a_client(MEMORY_API) as client:
         assert (await client.get("/raise/store")).headers["retry-after"] == "1"
+        assert (await client.get("/raise/busy")).headers["retry-after"] == "12"
         assert "retry-after" not in (await client.get("/raise/missing")).headers
 
 
