@@ -1,101 +1,21 @@
 """The chat function as Lambda imports it: real adapters over mocked tables, and Bedrock's wire on loopback."""
 
-import importlib
 import json
-import logging
-import sys
-import uuid
-from pathlib import Path
 from urllib.parse import quote
 
-import boto3
 import pytest
 
 from shared.adapters import aws
-from shared.adapters.observability import OWN_PACKAGES
-from shared.settings import ChatSettings
 from tests.fakes.chat_api import events_in
-from tests.fakes.converse_wire import Answer, Refuse, converse_wire
-from tests.fakes.dynamodb import mocked_dynamodb, tapped
-
-RUN = json.loads((Path(__file__).parents[2] / "events" / "run_stream_request.json").read_text(encoding="utf-8"))
-USER = RUN["requestContext"]["authorizer"]["claims"]["sub"]
-SETTINGS = ChatSettings(
-    memory_table="memory",
-    checkpoint_table="checkpoints",
-    event_bus="turns",
-    purge_queue_url="",
-    chat_model="eu.anthropic.claude-sonnet-4-6",
-    fast_model="eu.amazon.nova-lite-v1:0",
-    agents=("chat",),
-)
-
-
-class Deployed:
-    """The function, its events, and what it left behind."""
-
-    def __init__(self, handler, dynamodb, wire, queue_url):
-        self.handler = handler
-        self.dynamodb = dynamodb
-        self.wire = wire
-        self._queue_url = queue_url
-        self._context = type("Context", (), {"aws_request_id": str(uuid.uuid4())})()
-
-    def request(self, method, path, body=None, *, user=USER):
-        event = json.loads(json.dumps(RUN))
-        event["requestContext"]["authorizer"]["claims"]["sub"] = user
-        event |= {
-            "httpMethod": method,
-            "path": path,
-            "resource": path,
-            "body": None if body is None else json.dumps(body),
-        }
-        return self.handler(event, self._context)
-
-    def json(self, *request, **options):
-        return json.loads(self.request(*request, **options)["body"])
-
-    def say(self, thread, text, **options):
-        body = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": text}]}, **options}
-        return events_in(self.request("POST", f"/threads/{thread}/runs/stream", body)["body"])
-
-    def said(self, thread):
-        values = self.json("GET", f"/threads/{thread}/state")["values"]
-        return [message["content"] for message in values.get("messages", [])]
-
-    def purges(self):
-        messages = boto3.client("sqs", region_name="eu-central-1").receive_message(QueueUrl=self._queue_url)
-        return [json.loads(message["Body"]) for message in messages.get("Messages", ())]
+from tests.fakes.converse_wire import Answer, Refuse
+from tests.fakes.deployed import CHAT_SETTINGS, deployed_chat
+from tests.fakes.dynamodb import tapped
 
 
 @pytest.fixture
-def function(monkeypatch):
-    root = logging.getLogger()
-    handlers, levels = root.handlers, [(each, each.level) for each in (root, *map(logging.getLogger, OWN_PACKAGES))]
-    with mocked_dynamodb() as dynamodb, converse_wire() as wire:
-        boto3.client("events", region_name="eu-central-1").create_event_bus(Name="turns")
-        sqs = boto3.client("sqs", region_name="eu-central-1")
-        queue_url = sqs.create_queue(QueueName="purges")["QueueUrl"]
-        environment = SETTINGS.model_copy(update={"purge_queue_url": queue_url}).environment()
-        for name, value in {
-            **environment,
-            "AWS_DEFAULT_REGION": "eu-central-1",
-            "AWS_ACCESS_KEY_ID": "testing",
-            "AWS_SECRET_ACCESS_KEY": "testing",
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": wire.url,
-        }.items():
-            monkeypatch.setenv(name, value)
-        aws.client.cache_clear()
-        aws.session.cache_clear()
-        monkeypatch.delitem(sys.modules, "functions.chat.handler", raising=False)
-        module = importlib.import_module("functions.chat.handler")
-        yield Deployed(module.handler, dynamodb, wire, queue_url)
-        module.gateway.close()
-    root.handlers = handlers
-    for logger, level in levels:
-        logger.setLevel(level)
-    aws.client.cache_clear()
-    aws.session.cache_clear()
+def function():
+    with deployed_chat() as function:
+        yield function
 
 
 def test_a_chat_from_the_first_word_to_the_last(function):
@@ -135,10 +55,10 @@ def test_what_one_answer_may_cost_is_bounded_and_a_title_costs_less(function):
 
     limits = {asked.model: asked.body["inferenceConfig"]["maxTokens"] for asked in function.wire.asked}
     assert limits == {
-        quote(SETTINGS.chat_model, safe=""): SETTINGS.model_max_tokens,
-        quote(SETTINGS.fast_model, safe=""): SETTINGS.fast_max_tokens,
+        quote(CHAT_SETTINGS.chat_model, safe=""): CHAT_SETTINGS.model_max_tokens,
+        quote(CHAT_SETTINGS.fast_model, safe=""): CHAT_SETTINGS.fast_max_tokens,
     }
-    assert SETTINGS.fast_max_tokens < SETTINGS.model_max_tokens
+    assert CHAT_SETTINGS.fast_max_tokens < CHAT_SETTINGS.model_max_tokens
 
 
 def test_users_do_not_meet(function):
