@@ -10,6 +10,7 @@ from shared.adapters.bedrock.embeddings import TitanEmbeddings
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.chunks import DynamoChunks
 from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.folders import DynamoFolders
 from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.adapters.ingestion_queue import SqsIngestionQueue
@@ -54,6 +55,7 @@ embedder = TitanEmbeddings(
 
 removal = RemoveDocuments(
     records=records,
+    folders=DynamoFolders(dynamodb, table),
     chunks=chunks,
     pages=pages,
     spans=spans,

@@ -165,9 +165,11 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
         :data:`MEMORY_API` or :data:`LANGGRAPH_API`.
     """
 
-    def reply(status: int, code: str, message: str, *, retryable: bool = False) -> JSONResponse:
+    def reply(
+        status: int, code: str, message: str, *, retryable: bool = False, details: Mapping[str, int] | None = None
+    ) -> JSONResponse:
         headers = {"Retry-After": "1"} if retryable else None
-        return JSONResponse(style.body(code, message), status, headers)
+        return JSONResponse({**style.body(code, message), **(details or {})}, status, headers)
 
     def on_own_error(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, EverthreadError)  # noqa: S101 - registered for this class only
@@ -175,7 +177,7 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
         if status == 401:
             return reply(status, UNAUTHORIZED, "Unauthorized")
         if status < 500:
-            return reply(status, error.code, str(error), retryable=error.retryable)
+            return reply(status, error.code, str(error), retryable=error.retryable, details=error.details)
         _log.error("request failed", extra={"status": status, "code": error.code, "error": type(error).__name__})
         message = _UNAVAILABLE_MESSAGE if error.retryable else _INTERNAL_MESSAGE
         return reply(status, error.code, message, retryable=error.retryable)

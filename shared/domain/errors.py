@@ -4,6 +4,7 @@ The codes are part of the API: ``shared.adapters.http`` maps them to a status an
 ``save_memory`` tool hands them to the model.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -20,6 +21,11 @@ class EverthreadError(Exception):
 
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
+
+    @property
+    def details(self) -> Mapping[str, int]:
+        """What a client may be told beside code and message, by the name that it has in a body."""
+        return {}
 
 
 class InvalidInputError(EverthreadError):

@@ -12,6 +12,7 @@ from shared.domain.uploads import user_prefix
 from shared.kb_ports import (
     ChunkStore,
     DocumentRecords,
+    FolderStore,
     Index,
     IngestionQueue,
     ObjectStore,
@@ -59,6 +60,8 @@ class RemoveDocuments:
     ----------
     records : DocumentRecords
         What is known of documents.
+    folders : FolderStore
+        What they are in; goes with the user only.
     chunks, pages, spans : ChunkStore, PageStore, Spans
         What they are made of, and what happened to them.
     index : Index
@@ -75,6 +78,7 @@ class RemoveDocuments:
         self,
         *,
         records: DocumentRecords,
+        folders: FolderStore,
         chunks: ChunkStore,
         pages: PageStore,
         spans: Spans,
@@ -84,6 +88,7 @@ class RemoveDocuments:
         clock: Clock,
     ) -> None:
         self._records = records
+        self._folders = folders
         self._chunks = chunks
         self._pages = pages
         self._spans = spans
@@ -158,7 +163,7 @@ class RemoveDocuments:
         """
         await self._objects.purge(user_prefix(user))
         await self._index.purge(user)
-        for rows in (self._chunks, self._pages, self._spans):
+        for rows in (self._chunks, self._pages, self._spans, self._folders):
             await rows.purge(user)
         # Last: what is not listed here would be looked for by nobody.
         await self._records.purge(user)

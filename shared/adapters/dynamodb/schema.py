@@ -116,6 +116,7 @@ DOCUMENT_BYTES_ROW: Final = "document_bytes"
 PAGE_ROW: Final = "page"
 CHUNK_ROW: Final = "chunk"
 SPAN_ROW: Final = "span"
+FOLDERS_ROW: Final = "folders"
 DOCUMENT: Final = "document"
 PARTS: Final = "parts"
 
