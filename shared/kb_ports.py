@@ -166,6 +166,26 @@ class PageStore(Protocol):
         ...
 
 
+class OcrTexts(Protocol):
+    """What OCR has read for a user, by the bytes of the file and the page: nothing is paid for twice."""
+
+    async def get(self, user: UserId, sha256: str, numbers: Iterable[int]) -> Mapping[int, OcrText]:
+        """Give the texts of those pages that were read. Raises ``StoreError``."""
+        ...
+
+    async def save(self, user: UserId, sha256: str, texts: Mapping[int, OcrText]) -> None:
+        """Keep texts by their pages; those that are there already are replaced. Raises ``StoreError``."""
+        ...
+
+    async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
+        """Remove the texts of all other files. Raises ``StoreError``; done again, it goes on."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove every text of a user. Raises ``StoreError``."""
+        ...
+
+
 class DocumentRecords(Protocol):
     """What is known of each document of a user. A deleted document reads as missing."""
 

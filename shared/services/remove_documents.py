@@ -16,6 +16,7 @@ from shared.kb_ports import (
     Index,
     IngestionQueue,
     ObjectStore,
+    OcrTexts,
     PageStore,
     Spans,
 )
@@ -53,6 +54,17 @@ async def remove_versions(index: Index, chunks: ChunkStore, user: UserId, docume
     return len(old)
 
 
+async def forget_unused_texts(records: DocumentRecords, texts: OcrTexts, user: UserId) -> None:
+    """Remove what OCR has read of files that are no document of the user any more.
+
+    Raises
+    ------
+    StoreError
+        When the database cannot answer; the next removal of a document goes on.
+    """
+    await texts.keep_only(user, {record.sha256 for record in await records.of_user(user)})
+
+
 class RemoveDocuments:
     """Removes documents with everything they have; every step may be done again.
 
@@ -64,6 +76,8 @@ class RemoveDocuments:
         What they are in; goes with the user only.
     chunks, pages, spans : ChunkStore, PageStore, Spans
         What they are made of, and what happened to them.
+    texts : OcrTexts
+        What was read of them.
     index : Index
         Finds them.
     objects : ObjectStore
@@ -82,6 +96,7 @@ class RemoveDocuments:
         chunks: ChunkStore,
         pages: PageStore,
         spans: Spans,
+        texts: OcrTexts,
         index: Index,
         objects: ObjectStore,
         queue: IngestionQueue,
@@ -92,6 +107,7 @@ class RemoveDocuments:
         self._chunks = chunks
         self._pages = pages
         self._spans = spans
+        self._texts = texts
         self._index = index
         self._objects = objects
         self._queue = queue
@@ -151,6 +167,7 @@ class RemoveDocuments:
         await self._pages.remove(user, document, before=last + 1)
         await self._spans.remove(user, document)
         await self._promote_duplicates(user, document)
+        await forget_unused_texts(self._records, self._texts, user)
         _log.info("document removed", extra={"document_id": document, "chunks": chunks})
 
     async def purge(self, user: UserId) -> None:
@@ -163,7 +180,7 @@ class RemoveDocuments:
         """
         await self._objects.purge(user_prefix(user))
         await self._index.purge(user)
-        for rows in (self._chunks, self._pages, self._spans, self._folders):
+        for rows in (self._chunks, self._pages, self._spans, self._texts, self._folders):
             await rows.purge(user)
         # Last: what is not listed here would be looked for by nobody.
         await self._records.purge(user)

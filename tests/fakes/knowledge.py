@@ -24,7 +24,7 @@ from shared.services.prepare_document import PrepareDocument
 from shared.services.remove_documents import RemoveDocuments
 from tests.fakes.clock import FixedClock
 from tests.fakes.document_parser import InProcessParser
-from tests.fakes.document_parts import InMemoryChunks, InMemoryPages, InMemorySpans
+from tests.fakes.document_parts import InMemoryChunks, InMemoryOcrTexts, InMemoryPages, InMemorySpans
 from tests.fakes.documents import InMemoryDocuments
 from tests.fakes.embedder import WordEmbedder
 from tests.fakes.folders import InMemoryFolders
@@ -66,6 +66,7 @@ class KnowledgeBase:
         self.folders = InMemoryFolders()
         self.chunks = InMemoryChunks()
         self.pages = InMemoryPages()
+        self.texts = InMemoryOcrTexts()
         self.spans = InMemorySpans(self.clock)
         self.embedder = WordEmbedder(64)
         self.index = InMemoryIndex(64)
@@ -84,6 +85,7 @@ class KnowledgeBase:
             chunks=self.chunks,
             pages=self.pages,
             spans=self.spans,
+            texts=self.texts,
             index=self.index,
             objects=self.objects,
             queue=self.queue,
@@ -121,9 +123,17 @@ class KnowledgeBase:
             objects=self.objects,
             parser=self.parser,
             pages=self.pages,
+            texts=self.texts,
             max_bytes=self.limits["max_bytes"],
         )
-        ocr = OcrDocument(progress=progress, prepare=prepare, parser=self.parser, pages=self.pages, ocr=self.ocr)
+        ocr = OcrDocument(
+            progress=progress,
+            prepare=prepare,
+            parser=self.parser,
+            pages=self.pages,
+            texts=self.texts,
+            ocr=self.ocr,
+        )
         return Pipeline(
             prepare=prepare,
             ocr=ocr,
