@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
+from shared.domain.kb.folders import FolderId, Folders
 from shared.domain.kb.hits import Hit, LiveDocument, Vector
 from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
 from shared.domain.kb.ocr import OcrText
@@ -165,6 +166,26 @@ class PageStore(Protocol):
         ...
 
 
+class OcrTexts(Protocol):
+    """What OCR has read for a user, by the bytes of the file and the page: nothing is paid for twice."""
+
+    async def get(self, user: UserId, sha256: str, numbers: Iterable[int]) -> Mapping[int, OcrText]:
+        """Give the texts of those pages that were read. Raises ``StoreError``."""
+        ...
+
+    async def save(self, user: UserId, sha256: str, texts: Mapping[int, OcrText]) -> None:
+        """Keep texts by their pages; those that are there already are replaced. Raises ``StoreError``."""
+        ...
+
+    async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
+        """Remove the texts of all other files. Raises ``StoreError``; done again, it goes on."""
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove every text of a user. Raises ``StoreError``."""
+        ...
+
+
 class DocumentRecords(Protocol):
     """What is known of each document of a user. A deleted document reads as missing."""
 
@@ -230,6 +251,42 @@ class DocumentRecords(Protocol):
 
     async def purge(self, user: UserId) -> None:
         """Remove all that is known of any document of a user, markers too."""
+        ...
+
+
+class FolderStore(Protocol):
+    """The folders that users made."""
+
+    async def of_user(self, user: UserId) -> Folders:
+        """Read them. Raises ``StoreError``."""
+        ...
+
+    async def save(self, folders: Folders) -> None:
+        """Write them over the version before theirs.
+
+        Raises
+        ------
+        VersionConflictError
+            When that is not the one that is stored; nothing was written.
+        StoreError
+            When the database cannot answer.
+        """
+        ...
+
+    async def purge(self, user: UserId) -> None:
+        """Remove all of a user. Raises ``StoreError``."""
+        ...
+
+
+class FolderContents(Protocol):
+    """Which documents are in folders."""
+
+    async def documents_in(self, user: UserId, folders: Iterable[FolderId]) -> Sequence[DocumentId]:
+        """Give what has to be searched for a search of folders.
+
+        A folder that is missing or another user's has none, and a duplicate is found by what it is a duplicate of.
+        Raises ``StoreError``.
+        """
         ...
 
 

@@ -10,6 +10,8 @@ from shared.adapters.bedrock.embeddings import TitanEmbeddings
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.chunks import DynamoChunks
 from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.folders import DynamoFolders
+from shared.adapters.dynamodb.ocr_texts import DynamoOcrTexts
 from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.adapters.ingestion_queue import SqsIngestionQueue
@@ -44,6 +46,7 @@ dynamodb, table = aws.client("dynamodb"), settings.memory_table
 records = DynamoDocuments(dynamodb, table)
 chunks, pages = DynamoChunks(dynamodb, table), DynamoPages(dynamodb, table)
 spans = DynamoSpans(dynamodb, table, keep=timedelta(days=settings.observability_retention_days))
+texts = DynamoOcrTexts(dynamodb, table)
 index = knowledge_index(settings, table)
 objects = S3Objects(aws.client("s3"), settings.bucket)
 queue = SqsIngestionQueue(aws.client("sqs"), settings.ingestion_queue_url)
@@ -54,9 +57,11 @@ embedder = TitanEmbeddings(
 
 removal = RemoveDocuments(
     records=records,
+    folders=DynamoFolders(dynamodb, table),
     chunks=chunks,
     pages=pages,
     spans=spans,
+    texts=texts,
     index=index,
     objects=objects,
     queue=queue,
@@ -69,6 +74,7 @@ prepare = PrepareDocument(
     objects=objects,
     parser=parser,
     pages=pages,
+    texts=texts,
     max_bytes=settings.document_max_bytes,
 )
 ocr = OcrDocument(
@@ -76,6 +82,7 @@ ocr = OcrDocument(
     prepare=prepare,
     parser=parser,
     pages=pages,
+    texts=texts,
     ocr=TextractOcr(aws.client("textract")) if settings.ocr == "textract" else None,
 )
 pipeline = Pipeline(

@@ -15,6 +15,7 @@ from shared.domain.errors import NotFoundError
 from shared.domain.ids import ThreadId, UserId, thread_id_or_none
 from shared.domain.profile import overlay_from_claims
 from shared.services.manage_documents import ManageDocuments
+from shared.services.manage_folders import ManageFolders
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 
@@ -103,7 +104,7 @@ _ERRORS: Final[Mapping[Callable[..., Any], tuple[int, ...]]] = {
 _STATUS: Final[Mapping[Callable[..., Any], int]] = {delete_thread: 204, **DOCUMENT_STATUS}
 
 
-def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocuments) -> FastAPI:
+def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocuments, folders: ManageFolders) -> FastAPI:
     """Make the app.
 
     Parameters
@@ -114,11 +115,14 @@ def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocume
         Behind the deletion of threads.
     documents : ManageDocuments
         Behind the document routes.
+    folders : ManageFolders
+        Behind the folder routes.
     """
     app = routed_app()
     app.state.memory = memory
     app.state.threads = threads
     app.state.documents = documents
+    app.state.folders = folders
     return app
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from functions.memory_api.models import Body
+from shared.domain.kb.folders import MAX_FOLDER_NAME_CHARS, FolderId, Folders
 from shared.domain.kb.parsed import DocumentKind
 from shared.domain.kb.records import DocumentRecord, RunOrigin
 from shared.domain.kb.reprocess import ReprocessMode
@@ -14,6 +15,7 @@ from shared.domain.kb.states import DocumentState
 from shared.domain.spans import Span, SpanKind, SpanStatus
 from shared.domain.uploads import MAX_NAME_CHARS
 from shared.services.manage_documents import FileToUpload, OfferedUpload
+from shared.services.manage_folders import FolderView
 
 
 class FileBody(Body):
@@ -28,9 +30,13 @@ class FileBody(Body):
         None, pattern="^[0-9A-Fa-f]{64}$", description="With it, bytes that are there already need not be sent again."
     )
 
-    def file(self) -> FileToUpload:
+    folder_id: str | None = Field(None, max_length=64, description="Where it is to be; in the default folder without.")
+
+    def file(self, folder: FolderId | None) -> FileToUpload:
         """Give what the service takes."""
-        return FileToUpload(name=self.name, size=self.size, media_type=self.media_type, sha256=self.sha256)
+        return FileToUpload(
+            name=self.name, size=self.size, media_type=self.media_type, sha256=self.sha256, folder=folder
+        )
 
 
 class DocumentBody(Body):
@@ -38,6 +44,7 @@ class DocumentBody(Body):
 
     id: str
     name: str
+    folder_id: str = Field(description="Where it is; the default folder when the one that it was put in is gone.")
     state: DocumentState = Field(
         description="PENDING, PREPARED, OCR, MARKDOWN and EMBEDDING are on the way; the others are ends."
     )
@@ -55,11 +62,12 @@ class DocumentBody(Body):
     updated_at: datetime
 
     @classmethod
-    def of(cls, record: DocumentRecord) -> Self:
+    def of(cls, record: DocumentRecord, folders: Folders) -> Self:
         """Make the body of a record."""
         return cls(
             id=record.id,
             name=record.name,
+            folder_id=folders.of(record.folder),
             state=record.state,
             reason=record.reason,
             retryable=record.state.may_be_retried,
@@ -82,9 +90,9 @@ class DocumentsBody(Body):
     documents: list[DocumentBody] = Field(description="The newest first.")
 
     @classmethod
-    def of(cls, records: Iterable[DocumentRecord]) -> Self:
+    def of(cls, records: Iterable[DocumentRecord], folders: Folders) -> Self:
         """Make the list."""
-        return cls(documents=[DocumentBody.of(record) for record in records])
+        return cls(documents=[DocumentBody.of(record, folders) for record in records])
 
 
 class UploadBody(Body):
@@ -104,13 +112,58 @@ class OfferBody(Body):
     document: DocumentBody | None = Field(description="The document that has these bytes.")
 
     @classmethod
-    def of(cls, answer: OfferedUpload | DocumentRecord) -> Self:
-        """Make the body of what the service gave."""
-        if isinstance(answer, DocumentRecord):
-            return cls(document_id=answer.id, upload=None, document=DocumentBody.of(answer))
+    def known(cls, record: DocumentRecord, folders: Folders) -> Self:
+        """Make the body for bytes that are there."""
+        return cls(document_id=record.id, upload=None, document=DocumentBody.of(record, folders))
+
+    @classmethod
+    def of(cls, answer: OfferedUpload) -> Self:
+        """Make the body of a leave to upload."""
         ticket = answer.ticket
         upload = UploadBody(url=ticket.url, headers=dict(ticket.headers), expires_at=ticket.expires_at)
         return cls(document_id=answer.document, upload=upload, document=None)
+
+
+class FolderNameBody(Body):
+    """What a folder is to be called."""
+
+    name: str = Field(
+        max_length=4 * MAX_FOLDER_NAME_CHARS,
+        description=f"1 to {MAX_FOLDER_NAME_CHARS} characters, and no other folder's name in whichever case.",
+    )
+
+
+class FolderBody(Body):
+    """A folder, and how far its documents have come."""
+
+    id: str
+    name: str
+    is_default: bool = Field(description="The one that everybody has; it is neither renamed nor deleted.")
+    created_at: datetime | None
+    documents: int
+    ready: int
+    in_progress: int
+    failed: int = Field(description="Those that ended without becoming searchable.")
+
+    @classmethod
+    def of(cls, view: FolderView) -> Self:
+        """Make the body of what the service gave."""
+        return cls(
+            id=view.folder.id,
+            name=view.folder.name,
+            is_default=view.folder.is_default,
+            created_at=view.folder.created_at,
+            documents=view.documents,
+            ready=view.ready,
+            in_progress=view.in_progress,
+            failed=view.failed,
+        )
+
+
+class FoldersBody(Body):
+    """Every folder of the user."""
+
+    folders: list[FolderBody] = Field(description="The default one, then the others by name.")
 
 
 class ReprocessBody(Body):

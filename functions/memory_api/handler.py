@@ -9,6 +9,7 @@ from functions.memory_api.app import app_of
 from shared.adapters import aws
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.folders import DynamoFolders
 from shared.adapters.dynamodb.profiles import DynamoProfiles
 from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.adapters.dynamodb.summaries import DynamoSummaries
@@ -18,6 +19,7 @@ from shared.adapters.observability import EmfMetrics, configure_logging, observe
 from shared.adapters.purge_queue import SqsPurgeQueue
 from shared.adapters.s3.objects import S3Objects, S3UploadOffers
 from shared.services.manage_documents import ManageDocuments
+from shared.services.manage_folders import ManageFolders
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
 from shared.settings import MemoryApiSettings
@@ -36,8 +38,11 @@ memory = ManageMemory(
     clock=clock,
     metrics=metrics,
 )
+records = DynamoDocuments(aws.client("dynamodb"), settings.memory_table)
+folder_store = DynamoFolders(aws.client("dynamodb"), settings.memory_table)
 documents = ManageDocuments(
-    records=DynamoDocuments(aws.client("dynamodb"), settings.memory_table),
+    records=records,
+    folders=folder_store,
     spans=DynamoSpans(aws.client("dynamodb"), settings.memory_table),
     objects=S3Objects(aws.client("s3"), settings.bucket),
     offers=S3UploadOffers(aws.client("s3"), settings.bucket),
@@ -49,5 +54,6 @@ app = app_of(
     memory,
     ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics),
     documents,
+    ManageFolders(folders=folder_store, records=records, documents=documents, clock=clock),
 )
 handler = observed(Mangum(app, lifespan="off"), metrics)

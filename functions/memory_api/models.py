@@ -149,3 +149,4 @@ class ErrorBody(Body):
 
     code: str
     message: str
+    doc_count: int | None = Field(None, description="With NON_EMPTY: how many documents are in the folder.")

@@ -165,9 +165,16 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
         :data:`MEMORY_API` or :data:`LANGGRAPH_API`.
     """
 
-    def reply(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
+    def reply(
+        status: int,
+        code: str,
+        message: str,
+        *,
+        retry_after: int | None = None,
+        details: Mapping[str, int] | None = None,
+    ) -> JSONResponse:
         headers = None if retry_after is None else {"Retry-After": str(retry_after)}
-        return JSONResponse(style.body(code, message), status, headers)
+        return JSONResponse({**style.body(code, message), **(details or {})}, status, headers)
 
     def on_own_error(_request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, EverthreadError)  # noqa: S101 - registered for this class only
@@ -176,7 +183,7 @@ def install_error_handlers(app: FastAPI, style: ErrorStyle) -> None:
         if status == 401:
             return reply(status, UNAUTHORIZED, "Unauthorized")
         if status < 500:
-            return reply(status, error.code, str(error), retry_after=retry_after)
+            return reply(status, error.code, str(error), retry_after=retry_after, details=error.details)
         _log.error("request failed", extra={"status": status, "code": error.code, "error": type(error).__name__})
         message = _UNAVAILABLE_MESSAGE if error.retryable else _INTERNAL_MESSAGE
         return reply(status, error.code, message, retry_after=retry_after)

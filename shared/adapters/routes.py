@@ -90,6 +90,10 @@ ROUTES: Final = (
     Route("DELETE", "/api/kb/documents/{document_id}", "memory_api"),
     Route("POST", "/api/kb/documents/{document_id}/reprocess", "memory_api"),
     Route("GET", "/api/kb/documents/{document_id}/runs", "memory_api"),
+    Route("GET", "/api/kb/folders", "memory_api"),
+    Route("POST", "/api/kb/folders", "memory_api"),
+    Route("PATCH", "/api/kb/folders/{folder_id}", "memory_api"),
+    Route("DELETE", "/api/kb/folders/{folder_id}", "memory_api"),
 )
 
 

@@ -5,6 +5,7 @@ The codes are part of the API: ``shared.adapters.http`` maps them to a status an
 """
 
 import math
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
@@ -25,6 +26,11 @@ class EverthreadError(Exception):
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
     retry_after: int = 1
+
+    @property
+    def details(self) -> Mapping[str, int]:
+        """What a client may be told beside code and message, by the name that it has in a body."""
+        return {}
 
 
 class InvalidInputError(EverthreadError):

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from shared.domain.errors import EverthreadError, InvalidInputError
 from shared.domain.ids import UserId, user_id_or_none
 from shared.domain.json_text import has_utf8_form
+from shared.domain.kb.folders import FolderId, folder_id_or_none
 
 USERS_PREFIX: Final = "users/"
 """What every key starts with that belongs to a user; events of other keys are not even delivered."""
@@ -87,17 +88,26 @@ class UploadTooLargeError(EverthreadError):
         super().__init__(f"A document may have up to {max_bytes} bytes.")
 
 
-def upload_key(user: UserId, folder: str, name: str) -> str:
+def folder_in(key: str) -> FolderId | None:
+    """Give the folder that an upload's key names, be there such a folder or not; ``None`` when it names none."""
+    match = _UPLOAD.fullmatch(key)
+    first, slash, _ = match["name"].partition("/") if match else ("", "", "")
+    return folder_id_or_none(first) if slash else None
+
+
+def upload_key(user: UserId, unique: str, name: str, *, folder: FolderId | None = None) -> str:
     """Give the key that a file is to be uploaded to.
 
     Parameters
     ----------
     user : str
         Whose it is.
-    folder : str
+    unique : str
         What keeps it apart from other files of that name.
     name : str
         What its user calls it.
+    folder : str, optional
+        The folder that it is to be in; the default one without.
 
     Raises
     ------
@@ -107,7 +117,8 @@ def upload_key(user: UserId, folder: str, name: str) -> str:
     name = unicodedata.normalize("NFC", name).strip() if has_utf8_form(name) else ""
     if not _NAME.fullmatch(name) or name in {".", ".."} or len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(f"A file's name has 1 to {MAX_NAME_CHARS} characters, without slashes.")
-    key = f"{USERS_PREFIX}{user}/uploads/{folder}/{name}"
+    parts = (unique, name) if folder is None else (folder, unique, name)
+    key = f"{USERS_PREFIX}{user}/uploads/{'/'.join(parts)}"
     if len(key.encode()) > _MAX_KEY_BYTES:
         raise InvalidInputError("The file's name is too long.")
     return key

@@ -1,5 +1,6 @@
 """What a user does with their documents: upload, look, delete, have them gone over again."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,13 +9,14 @@ from uuid import uuid4
 from shared.domain.documents import document_id_for
 from shared.domain.errors import InvalidInputError, StoreError
 from shared.domain.ids import DocumentId, UserId
+from shared.domain.kb.folders import FolderId, Folders
 from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
 from shared.domain.kb.records import DocumentRecord, StaleRunError
 from shared.domain.kb.reprocess import ProcessingError, ReprocessMode, reprocess
 from shared.domain.kb.states import DocumentState, IllegalTransitionError
 from shared.domain.spans import Span, settled
 from shared.domain.uploads import UploadTooLargeError, legal_media_type, upload_key
-from shared.kb_ports import DocumentRecords, IngestionQueue, ObjectStore, Spans, UploadOffers, UploadTicket
+from shared.kb_ports import DocumentRecords, FolderStore, IngestionQueue, ObjectStore, Spans, UploadOffers, UploadTicket
 from shared.ports import Clock
 
 _NOT_QUEUED = "The request to process this document again was lost. Please repeat it."
@@ -36,12 +38,15 @@ class FileToUpload:
         Its type, as the client sees it; what it is shows when it is read.
     sha256 : str or None
         Of its bytes, for those that are there already not to be sent again.
+    folder : str or None
+        Where it is to be; in the default folder without.
     """
 
     name: str
     size: int
     media_type: str
     sha256: str | None = None
+    folder: FolderId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,8 @@ class ManageDocuments:
     ----------
     records : DocumentRecords
         What is known of documents.
+    folders : FolderStore
+        Where they may be put.
     spans : Spans
         What happened to them.
     objects : ObjectStore
@@ -87,6 +94,7 @@ class ManageDocuments:
         self,
         *,
         records: DocumentRecords,
+        folders: FolderStore,
         spans: Spans,
         objects: ObjectStore,
         offers: UploadOffers,
@@ -96,6 +104,7 @@ class ManageDocuments:
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         self._records = records
+        self._folders = folders
         self._spans = spans
         self._objects = objects
         self._offers = offers
@@ -111,25 +120,52 @@ class ManageDocuments:
         ------
         InvalidInputError
             When name, size or type are none.
+        FolderNotFoundError
+            When the user has no such folder.
         UploadTooLargeError
             When it is larger than a document may be.
         StoreError
             When the database cannot answer.
         """
-        key = upload_key(user, self._new_id(), file.name)
+        key = upload_key(user, self._new_id(), file.name, folder=file.folder)
         media_type = legal_media_type(file.media_type)
         if file.size < 1:
             raise InvalidInputError("An empty file cannot be uploaded.")
         if file.size > self._max_bytes:
             raise UploadTooLargeError(self._max_bytes)
+        if file.folder is not None:
+            (await self._folders.of_user(user)).get(file.folder)
         if file.sha256 is not None and (known := await self._of_bytes(user, file.sha256.lower())) is not None:
             return known
         ticket = await self._offers.offer(key, size=file.size, media_type=media_type, now=self._clock.now())
         return OfferedUpload(document_id_for(user, key), ticket)
 
-    async def all(self, user: UserId) -> Sequence[DocumentRecord]:
-        """Give all documents, the newest first. Raises ``StoreError``."""
-        return await self._records.of_user(user)
+    async def all(self, user: UserId, *, folder: FolderId | None = None) -> tuple[Sequence[DocumentRecord], Folders]:
+        """Give all documents, the newest first, and the folders that they are in.
+
+        Parameters
+        ----------
+        user : str
+            Whose.
+        folder : str, optional
+            Only those in it.
+
+        Raises
+        ------
+        FolderNotFoundError
+            When the user has no such folder.
+        StoreError
+            When the database cannot answer.
+        """
+        records, folders = await asyncio.gather(self._records.of_user(user), self._folders.of_user(user))
+        if folder is None:
+            return records, folders
+        wanted = folders.get(folder).id
+        return [record for record in records if folders.of(record.folder) == wanted], folders
+
+    async def folders(self, user: UserId) -> Folders:
+        """Give the folders that documents may be in. Raises ``StoreError``."""
+        return await self._folders.of_user(user)
 
     async def one(self, user: UserId, document: DocumentId) -> DocumentRecord:
         """Give one document.

@@ -11,8 +11,9 @@ from shared.domain.kb.ingestion import ObjectGoneError
 from shared.domain.kb.pages import Page, pages_for_ocr
 from shared.domain.kb.records import NOTHING, DocumentNotFoundError, DocumentRecord, RunOrigin, unread_reason
 from shared.domain.kb.states import DocumentState
-from shared.kb_ports import DocumentParser, DocumentRecords, ObjectStore, PageStore
+from shared.kb_ports import DocumentParser, DocumentRecords, ObjectStore, OcrTexts, PageStore
 from shared.services.ingestion import Ingestion, Progress
+from shared.services.remove_documents import forget_unused_texts
 
 # States that have nothing to do for a document whose text and vectors are there already.
 _ALL_THE_WAY: Final = (
@@ -40,6 +41,8 @@ class PrepareDocument:
         Reads files.
     pages : PageStore
         Keeps their pages.
+    texts : OcrTexts
+        What OCR has read; of bytes that others took the place of, it is forgotten.
     max_bytes : int
         Larger objects are not even read.
     """
@@ -52,6 +55,7 @@ class PrepareDocument:
         objects: ObjectStore,
         parser: DocumentParser,
         pages: PageStore,
+        texts: OcrTexts,
         max_bytes: int,
     ) -> None:
         self._records = records
@@ -59,6 +63,7 @@ class PrepareDocument:
         self._objects = objects
         self._parser = parser
         self._pages = pages
+        self._texts = texts
         self._max_bytes = max_bytes
 
     async def run(self, ingestion: Ingestion) -> Ingestion:
@@ -86,9 +91,17 @@ class PrepareDocument:
             return await self._progress.to(
                 ingestion, *_ALL_THE_WAY, reading=record.text_reading, reason=unread_reason(record)
             )
-        if record.sha256 not in ("", digest):
+        replaced = record.sha256 not in ("", digest)
+        if replaced:
             await self._records.release_bytes(ingestion.user, record.sha256, record.id)
-        anew = replace(ingestion, data=data, record=record.read_anew(digest))
+        prepared = await self._first_look(replace(ingestion, data=data), digest, forced=forced)
+        if replaced:
+            await forget_unused_texts(self._records, self._texts, ingestion.user)
+        return prepared
+
+    async def _first_look(self, ingestion: Ingestion, digest: str, *, forced: bool) -> Ingestion:
+        record = ingestion.record
+        anew = replace(ingestion, record=record.read_anew(digest))
         if not forced and (twin := await self._twin(ingestion, digest)) is not None:
             _log.info("document is a duplicate", extra={"document_id": record.id})
             return await self._progress.to(anew, *_ALL_THE_WAY, duplicate_of=twin, live_version=0, text_reading=0)

@@ -12,9 +12,11 @@ from shared.domain.uploads import user_prefix
 from shared.kb_ports import (
     ChunkStore,
     DocumentRecords,
+    FolderStore,
     Index,
     IngestionQueue,
     ObjectStore,
+    OcrTexts,
     PageStore,
     Spans,
 )
@@ -52,6 +54,17 @@ async def remove_versions(index: Index, chunks: ChunkStore, user: UserId, docume
     return len(old)
 
 
+async def forget_unused_texts(records: DocumentRecords, texts: OcrTexts, user: UserId) -> None:
+    """Remove what OCR has read of files that are no document of the user any more.
+
+    Raises
+    ------
+    StoreError
+        When the database cannot answer; the next removal of a document goes on.
+    """
+    await texts.keep_only(user, {record.sha256 for record in await records.of_user(user)})
+
+
 class RemoveDocuments:
     """Removes documents with everything they have; every step may be done again.
 
@@ -59,8 +72,12 @@ class RemoveDocuments:
     ----------
     records : DocumentRecords
         What is known of documents.
+    folders : FolderStore
+        What they are in; goes with the user only.
     chunks, pages, spans : ChunkStore, PageStore, Spans
         What they are made of, and what happened to them.
+    texts : OcrTexts
+        What was read of them.
     index : Index
         Finds them.
     objects : ObjectStore
@@ -75,18 +92,22 @@ class RemoveDocuments:
         self,
         *,
         records: DocumentRecords,
+        folders: FolderStore,
         chunks: ChunkStore,
         pages: PageStore,
         spans: Spans,
+        texts: OcrTexts,
         index: Index,
         objects: ObjectStore,
         queue: IngestionQueue,
         clock: Clock,
     ) -> None:
         self._records = records
+        self._folders = folders
         self._chunks = chunks
         self._pages = pages
         self._spans = spans
+        self._texts = texts
         self._index = index
         self._objects = objects
         self._queue = queue
@@ -146,6 +167,7 @@ class RemoveDocuments:
         await self._pages.remove(user, document, before=last + 1)
         await self._spans.remove(user, document)
         await self._promote_duplicates(user, document)
+        await forget_unused_texts(self._records, self._texts, user)
         _log.info("document removed", extra={"document_id": document, "chunks": chunks})
 
     async def purge(self, user: UserId) -> None:
@@ -158,7 +180,7 @@ class RemoveDocuments:
         """
         await self._objects.purge(user_prefix(user))
         await self._index.purge(user)
-        for rows in (self._chunks, self._pages, self._spans):
+        for rows in (self._chunks, self._pages, self._spans, self._texts, self._folders):
             await rows.purge(user)
         # Last: what is not listed here would be looked for by nobody.
         await self._records.purge(user)

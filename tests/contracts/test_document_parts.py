@@ -1,4 +1,4 @@
-"""What every implementation of ``ChunkStore``, ``PageStore`` and ``Spans`` keeps: the fakes and those on DynamoDB."""
+"""What every implementation of the stores of a document's parts keeps: the fakes and those on DynamoDB."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,14 +7,16 @@ from hashlib import sha256
 import pytest
 
 from shared.adapters.dynamodb.chunks import DynamoChunks
+from shared.adapters.dynamodb.ocr_texts import DynamoOcrTexts
 from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk, chunk_id
+from shared.domain.kb.ocr import OcrText
 from shared.domain.kb.pages import Page
 from shared.domain.spans import Span, SpanKind, SpanStatus
 from tests.fakes.clock import FixedClock
-from tests.fakes.document_parts import InMemoryChunks, InMemoryPages, InMemorySpans
+from tests.fakes.document_parts import InMemoryChunks, InMemoryOcrTexts, InMemoryPages, InMemorySpans
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
 
 ANNA, BEN = UserId("anna"), UserId("ben")
@@ -36,6 +38,8 @@ def kept(fake, adapter):
 
 chunks = kept(InMemoryChunks, lambda client: DynamoChunks(client, "memory", pause=no_pause))
 pages = kept(InMemoryPages, lambda client: DynamoPages(client, "memory", pause=no_pause))
+
+texts = kept(InMemoryOcrTexts, lambda client: DynamoOcrTexts(client, "memory", pause=no_pause))
 
 
 @pytest.fixture
@@ -204,3 +208,39 @@ async def test_spans_are_removed_by_document_and_by_user(spans):
     await spans.purge(ANNA)
     assert await spans.of_document(ANNA, TWO) == []
     assert await spans.of_document(BEN, ONE) == [span("a")]
+
+
+DIGEST, OTHER_DIGEST = "5a" * 32, "5b" * 32
+
+
+def read(*numbers, text="Über the heron."):
+    return {number: OcrText(text=f"{text} {number}", confidence=0.5) for number in numbers}
+
+
+async def test_what_was_read_comes_back_by_file_and_page(texts):
+    await texts.save(ANNA, DIGEST, read(*range(1, 121)))
+    await texts.save(ANNA, DIGEST, {7: OcrText(text="")})
+    assert await texts.get(ANNA, DIGEST, range(2, 5)) == read(2, 3, 4)
+    assert await texts.get(ANNA, DIGEST, [7, 121]) == {7: OcrText(text="")}
+    assert len(await texts.get(ANNA, DIGEST, range(1, 200))) == 120
+    assert await texts.get(ANNA, DIGEST, []) == {}
+    assert await texts.get(ANNA, OTHER_DIGEST, [1]) == await texts.get(BEN, DIGEST, [1]) == {}
+
+
+async def test_only_the_texts_of_some_files_are_kept(texts):
+    digests = [f"{number:064x}" for number in (1, 2, 16, 17)]
+    for digest in digests:
+        await texts.save(ANNA, digest, read(*range(1, 31)))
+    await texts.save(BEN, digests[0], read(1))
+    await texts.keep_only(ANNA, [digests[1], digests[3], "nothing"])
+    assert [len(await texts.get(ANNA, digest, range(1, 31))) for digest in digests] == [0, 30, 0, 30]
+    assert await texts.get(BEN, digests[0], [1]) == read(1)
+    await texts.keep_only(ANNA, [])
+    assert [len(await texts.get(ANNA, digest, range(1, 31))) for digest in digests] == [0, 0, 0, 0]
+
+
+async def test_a_purge_removes_the_texts_of_one_user(texts):
+    await texts.save(ANNA, DIGEST, read(1))
+    await texts.save(BEN, DIGEST, read(1))
+    await texts.purge(ANNA)
+    assert (await texts.get(ANNA, DIGEST, [1]), await texts.get(BEN, DIGEST, [1])) == ({}, read(1))

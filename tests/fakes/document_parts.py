@@ -1,11 +1,12 @@
 """What documents are made of, kept in memory: pages, chunks, and what happened to them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from shared.adapters.dynamodb.spans import KEEP
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk, parse_chunk_id
+from shared.domain.kb.ocr import OcrText
 from shared.domain.kb.pages import Page
 from shared.domain.spans import Span
 from tests.fakes.clock import FixedClock
@@ -69,6 +70,31 @@ class InMemoryPages(Faults):
     async def purge(self, user: UserId) -> None:
         self._called("purge")
         self.kept = {key: page for key, page in self.kept.items() if key[0] != user}
+
+
+class InMemoryOcrTexts(Faults):
+    """Implements ``OcrTexts``; ``kept`` holds texts by user, file and page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[UserId, str, int], OcrText] = {}
+
+    async def get(self, user: UserId, sha256: str, numbers: Iterable[int]) -> Mapping[int, OcrText]:
+        self._called("get")
+        return {n: self.kept[user, sha256, n] for n in numbers if (user, sha256, n) in self.kept}
+
+    async def save(self, user: UserId, sha256: str, texts: Mapping[int, OcrText]) -> None:
+        self._called("save")
+        self.kept |= {(user, sha256, number): text for number, text in texts.items()}
+
+    async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
+        self._called("keep_only")
+        wanted = set(digests)
+        self.kept = {key: text for key, text in self.kept.items() if key[0] != user or key[1] in wanted}
+
+    async def purge(self, user: UserId) -> None:
+        self._called("purge")
+        self.kept = {key: text for key, text in self.kept.items() if key[0] != user}
 
 
 class InMemorySpans(Faults):

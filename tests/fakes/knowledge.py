@@ -18,14 +18,16 @@ from shared.services.embed_texts import EmbedTexts
 from shared.services.ingest_documents import IngestDocuments
 from shared.services.ingestion import Progress
 from shared.services.manage_documents import ManageDocuments
+from shared.services.manage_folders import ManageFolders
 from shared.services.ocr_document import OcrDocument
 from shared.services.prepare_document import PrepareDocument
 from shared.services.remove_documents import RemoveDocuments
 from tests.fakes.clock import FixedClock
 from tests.fakes.document_parser import InProcessParser
-from tests.fakes.document_parts import InMemoryChunks, InMemoryPages, InMemorySpans
+from tests.fakes.document_parts import InMemoryChunks, InMemoryOcrTexts, InMemoryPages, InMemorySpans
 from tests.fakes.documents import InMemoryDocuments
 from tests.fakes.embedder import WordEmbedder
+from tests.fakes.folders import InMemoryFolders
 from tests.fakes.index import InMemoryIndex
 from tests.fakes.metrics import CountingMetrics
 from tests.fakes.objects import InMemoryObjects
@@ -61,8 +63,10 @@ class KnowledgeBase:
         self.clock = FixedClock()
         self.metrics = CountingMetrics()
         self.documents = InMemoryDocuments()
+        self.folders = InMemoryFolders()
         self.chunks = InMemoryChunks()
         self.pages = InMemoryPages()
+        self.texts = InMemoryOcrTexts()
         self.spans = InMemorySpans(self.clock)
         self.embedder = WordEmbedder(64)
         self.index = InMemoryIndex(64)
@@ -77,9 +81,11 @@ class KnowledgeBase:
     def removal(self) -> RemoveDocuments:
         return RemoveDocuments(
             records=self.documents,
+            folders=self.folders,
             chunks=self.chunks,
             pages=self.pages,
             spans=self.spans,
+            texts=self.texts,
             index=self.index,
             objects=self.objects,
             queue=self.queue,
@@ -96,6 +102,7 @@ class KnowledgeBase:
     def manage(self) -> ManageDocuments:
         return ManageDocuments(
             records=self.documents,
+            folders=self.folders,
             spans=self.spans,
             objects=self.objects,
             offers=self.objects,
@@ -103,6 +110,10 @@ class KnowledgeBase:
             clock=self.clock,
             max_bytes=self.limits["max_bytes"],
         )
+
+    @property
+    def manage_folders(self) -> ManageFolders:
+        return ManageFolders(folders=self.folders, records=self.documents, documents=self.manage, clock=self.clock)
 
     def pipeline(self) -> Pipeline:
         progress = Progress(self.documents, self.clock)
@@ -112,9 +123,17 @@ class KnowledgeBase:
             objects=self.objects,
             parser=self.parser,
             pages=self.pages,
+            texts=self.texts,
             max_bytes=self.limits["max_bytes"],
         )
-        ocr = OcrDocument(progress=progress, prepare=prepare, parser=self.parser, pages=self.pages, ocr=self.ocr)
+        ocr = OcrDocument(
+            progress=progress,
+            prepare=prepare,
+            parser=self.parser,
+            pages=self.pages,
+            texts=self.texts,
+            ocr=self.ocr,
+        )
         return Pipeline(
             prepare=prepare,
             ocr=ocr,

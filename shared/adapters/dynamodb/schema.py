@@ -116,6 +116,8 @@ DOCUMENT_BYTES_ROW: Final = "document_bytes"
 PAGE_ROW: Final = "page"
 CHUNK_ROW: Final = "chunk"
 SPAN_ROW: Final = "span"
+FOLDERS_ROW: Final = "folders"
+OCR_TEXT_ROW: Final = "ocr_text"
 DOCUMENT: Final = "document"
 PARTS: Final = "parts"
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from shared.domain.errors import InvalidIdError
 from shared.domain.ids import DocumentId, parse_document_id
+from shared.domain.kb.folders import FolderId, folder_id_or_none
 
 # A label may hold escaped brackets; neither part goes over a line.
 _MENTION: Final = re.compile(
@@ -53,7 +54,7 @@ class Mentions:
     """
 
     documents: tuple[DocumentId, ...] = ()
-    folders: tuple[str, ...] = ()
+    folders: tuple[FolderId, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.documents or self.folders)
@@ -64,7 +65,7 @@ def mentions_in(text: str) -> Mentions:
     found = [mention for match in _MENTION.finditer(text) if (mention := _read(match)) is not None]
     return Mentions(
         documents=tuple(dict.fromkeys(DocumentId(each.id) for each in found if each.kind == "document")),
-        folders=tuple(dict.fromkeys(each.id for each in found if each.kind == "folder")),
+        folders=tuple(dict.fromkeys(FolderId(each.id) for each in found if each.kind == "folder")),
     )
 
 
@@ -82,7 +83,8 @@ def _read(match: re.Match[str]) -> Mention | None:
         return None
     label = _ESCAPED.sub(r"\1", match["label"])
     if kind == "folder":
-        return Mention(kind, match["id"], label)
+        folder = folder_id_or_none(match["id"].lower())
+        return None if folder is None else Mention(kind, folder, label)
     try:
         return Mention(kind, parse_document_id(match["id"]), label)
     except InvalidIdError:

@@ -7,9 +7,11 @@ from typing import Final
 
 from shared.domain.errors import ConflictError, NotFoundError
 from shared.domain.ids import DocumentId
+from shared.domain.kb.folders import FolderId
 from shared.domain.kb.parsed import DocumentKind
 from shared.domain.kb.reprocess import DocumentStanding, Reprocess, ReprocessMode
 from shared.domain.kb.states import DocumentState
+from shared.domain.uploads import folder_in
 
 NOTHING: Final = frozenset[int]()
 
@@ -123,6 +125,11 @@ class DocumentRecord:
     def name(self) -> str:
         """What its user calls it: the last part of the key."""
         return self.key.rpartition("/")[2]
+
+    @property
+    def folder(self) -> FolderId | None:
+        """The folder that it was uploaded into, which may be gone; ``None`` for the default one."""
+        return folder_in(self.key)
 
     @property
     def has_markdown(self) -> bool:

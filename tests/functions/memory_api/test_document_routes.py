@@ -7,6 +7,7 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs
 
 import pytest
 from mangum import Mangum
@@ -20,6 +21,8 @@ from tests.fakes.knowledge import KnowledgeBase
 RECORDED = json.loads((Path(__file__).parents[2] / "events" / "rest_api_request.json").read_text())
 USER = RECORDED["requestContext"]["authorizer"]["claims"]["sub"]
 STRANGER = "9c858901-8a57-4791-81fe-4c455b099bc9"
+FOLDERS = "/api/kb/folders"
+NO_FOLDER = "f-00000000-0000-4000-8000-000000000000"
 MISSING = "d-00000000-0000-4000-8000-000000000000"
 PATH = "/api/kb/documents"
 TEXT = "\n\n".join(f"# Heron {n}\n\n" + f"The heron number {n} stands in the water. " * 30 for n in range(4)).encode()
@@ -31,11 +34,15 @@ class World(KnowledgeBase):
     def __init__(self, run):
         super().__init__()
         self.run = run
-        self.handler = Mangum(app_of(SimpleNamespace(), SimpleNamespace(), self.manage), lifespan="off")
+        self.handler = Mangum(
+            app_of(SimpleNamespace(), SimpleNamespace(), self.manage, self.manage_folders), lifespan="off"
+        )
 
     def ask(self, method, path, body=None, *, user=USER):
         event = copy.deepcopy(RECORDED)
+        path, _, query = path.partition("?")
         event |= {"httpMethod": method, "path": path, "pathParameters": None}
+        event["multiValueQueryStringParameters"] = {name: list(given) for name, given in parse_qs(query).items()}
         event["requestContext"] |= {"httpMethod": method, "path": f"/dev{path}"}
         event["body"] = body if body is None or isinstance(body, str) else json.dumps(body)
         event["headers"] = {**event["headers"], "Content-Type": "application/json"}
@@ -51,6 +58,25 @@ class World(KnowledgeBase):
 
     def step(self):
         return self.run(self.next_step())
+
+    def folder(self, name="Tax", *, user=USER):
+        status, body = self.ask("POST", FOLDERS, {"name": name}, user=user)
+        assert status == 201
+        return body["id"]
+
+    def put_into(self, folder, name="notes.md", data=TEXT):
+        """Upload as a client does: to where the offer says."""
+        offer = self.ask("POST", PATH, {**FILE, "name": name, "folderId": folder})[1]
+        key = offer["upload"]["url"].removeprefix("https://uploads/")
+        record = self.uploaded(key.removeprefix(f"users/{USER}/uploads/"), data)
+        assert record.id == offer["documentId"]
+        return record.id
+
+    def folders_of(self, user=USER):
+        return {body["name"]: body for body in self.ask("GET", FOLDERS, user=user)[1]["folders"]}
+
+    def listed(self, query=""):
+        return [body["name"] for body in self.ask("GET", f"{PATH}{query}")[1]["documents"]]
 
 
 @pytest.fixture
@@ -309,3 +335,148 @@ def test_no_file_name_gets_into_the_logs(world, deployed, fault):
     reply = deployed.invoke(world.handler, event)
     assert reply["statusCode"] == {None: 202, "store": 503, "bug": 500}[fault]
     assert SECRET not in deployed.printed()
+
+
+def test_everybody_has_one_folder_for_what_is_in_no_other(world):
+    # KB06
+    world.uploaded()
+    (default,) = world.folders_of().values()
+    assert (default["name"], default["isDefault"], default["createdAt"]) == ("Attachments", True, None)
+    assert (default["documents"], default["ready"], default["inProgress"], default["failed"]) == (1, 1, 0, 0)
+    assert world.ask("GET", PATH)[1]["documents"][0]["folderId"] == default["id"]
+    (theirs,) = world.folders_of(STRANGER).values()
+    assert theirs["id"] != default["id"]
+    assert world.folders.kept == {}
+
+
+def test_documents_are_uploaded_into_a_folder_and_listed_by_it(world):
+    # KB22, KB26
+    tax = world.folder(" Tax ")
+    inside = world.put_into(tax, "inside.md")
+    world.put_into(tax, "blank.md", b" ")
+    world.embedder.failures["embed"] = StoreError("down")
+    with pytest.raises(StoreError):
+        world.put_into(tax, "late.md", b"The egret.")
+    world.embedder.failures.clear()
+    world.uploaded("outside.md", b"Another.")
+
+    assert world.ask("GET", f"{PATH}/{inside}")[1]["folderId"] == tax
+    assert sorted(world.listed(f"?folderId={tax}")) == ["blank.md", "inside.md", "late.md"]
+    folders = world.folders_of()
+    assert world.listed(f"?folderId={folders['Attachments']['id']}") == ["outside.md"]
+    assert len(world.listed()) == 4
+    counts = {key: folders["Tax"][key] for key in ("documents", "ready", "inProgress", "failed")}
+    assert counts == {"documents": 3, "ready": 1, "inProgress": 1, "failed": 1}
+
+
+def test_a_folder_that_is_not_there_takes_no_upload_and_has_no_list(world):
+    # KB22
+    theirs = world.folder(user=STRANGER)
+    for folder in (NO_FOLDER, theirs, "", "nonsense", NO_FOLDER.upper(), "../x"):
+        status, body = world.ask("POST", PATH, {**FILE, "folderId": folder})
+        assert (status, body["code"]) == (404, "FOLDER_NOT_FOUND")
+    assert world.ask("GET", f"{PATH}?folderId={theirs}")[0] == 404
+    assert world.objects.calls["offer"] == 0
+
+
+def test_a_folder_is_renamed(world):
+    tax = world.folder()
+    world.put_into(tax)
+    status, body = world.ask("PATCH", f"{FOLDERS}/{tax}", {"name": "Taxes"})
+    assert (status, body["id"], body["name"], body["documents"]) == (200, tax, "Taxes", 1)
+    assert list(world.folders_of()) == ["Attachments", "Taxes"]
+    # Its own name in another case is no other folder's.
+    assert world.ask("PATCH", f"{FOLDERS}/{tax}", {"name": "TAXES"})[0] == 200
+
+
+@pytest.mark.parametrize("name", ["tax", "TAX", "  Tax", "\uff34ax", "attachments"])
+def test_no_two_folders_have_one_name(world, name):
+    # KB26
+    world.folder()
+    other = world.folder("Other")
+    for method, path in (("POST", FOLDERS), ("PATCH", f"{FOLDERS}/{other}")):
+        status, body = world.ask(method, path, {"name": name})
+        assert (status, body["code"]) == (409, "FOLDER_EXISTS")
+    assert world.ask("POST", FOLDERS, {"name": "Tax"}, user=STRANGER)[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("a", 201),
+        ("😀" * 64, 201),
+        ("ü" * 65, 400),
+        ("", 400),
+        ("  ", 400),
+        ("a\nb", 400),
+        ("\ud800", 400),
+        (None, 400),
+    ],
+)
+def test_a_folder_s_name_has_1_to_64_characters(world, name, status):
+    # KB26
+    assert world.ask("POST", FOLDERS, {"name": name})[0] == status
+    other = world.folder("Other")
+    assert world.ask("PATCH", f"{FOLDERS}/{other}", {"name": name})[0] == (409 if status == 201 else 400)
+
+
+def test_a_folder_with_documents_is_deleted_only_with_them(world):
+    # DL11
+    tax = world.folder()
+    world.put_into(tax, "one.md")
+    world.put_into(tax, "two.md", b"The egret.")
+    world.uploaded("outside.md", b"The heron.")
+    status, body = world.ask("DELETE", f"{FOLDERS}/{tax}")
+    assert (status, body["code"], body["docCount"]) == (409, "NON_EMPTY", 2)
+    assert len(world.listed(f"?folderId={tax}")) == 2
+
+    assert world.ask("DELETE", f"{FOLDERS}/{tax}?deleteAll=true") == (204, None)
+    assert (list(world.folders_of()), world.listed()) == (["Attachments"], ["outside.md"])
+    for removal in world.queue.removals:
+        world.run(world.removal.remove(removal))
+    assert len(world.objects.kept) == 1
+    assert world.ask("DELETE", f"{FOLDERS}/{tax}")[0] == 404
+
+
+def test_an_empty_folder_is_deleted_and_what_comes_later_is_in_the_default_one(world):
+    tax = world.folder()
+    offer = world.ask("POST", PATH, {**FILE, "folderId": tax})[1]
+    assert world.ask("DELETE", f"{FOLDERS}/{tax}")[0] == 204
+    world.uploaded(offer["upload"]["url"].removeprefix(f"https://uploads/users/{USER}/uploads/"))
+    assert world.folders_of()["Attachments"]["documents"] == 1
+
+
+def test_a_folder_whose_documents_cannot_be_deleted_stays(world):
+    tax = world.folder()
+    world.put_into(tax)
+    world.queue.failure = StoreError("down")
+    assert world.ask("DELETE", f"{FOLDERS}/{tax}?deleteAll=true")[0] == 503
+    assert world.folders_of()["Tax"]["documents"] == 1
+
+
+def test_the_default_folder_stays_as_it_is(world):
+    world.uploaded()
+    default = world.folders_of()["Attachments"]["id"]
+    for method, path, body in (("PATCH", "", {"name": "Mine"}), ("DELETE", "?deleteAll=true", None)):
+        status, answer = world.ask(method, f"{FOLDERS}/{default}{path}", body)
+        assert (status, answer["code"]) == (409, "DEFAULT_FOLDER")
+    assert world.listed() == ["notes.md"]
+
+
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"name": "Mine"}), ("DELETE", None)])
+def test_somebody_else_s_folder_is_answered_as_a_missing_one(world, method, body):
+    # SE07
+    tax = world.folder()
+    theirs = world.ask(method, f"{FOLDERS}/{tax}", body, user=STRANGER)
+    assert theirs[0] == 404
+    for missing in (NO_FOLDER, "nonsense", "%00"):
+        assert world.ask(method, f"{FOLDERS}/{missing}", body) == theirs
+    assert world.ask(method, f"{FOLDERS}/{tax}", body, user=None)[0] == 401
+    assert list(world.folders_of()) == ["Attachments", "Tax"]
+    assert list(world.folders_of(STRANGER)) == ["Attachments"]
+
+
+def test_there_may_be_so_many_folders_and_no_more(world):
+    for n in range(200):
+        world.folder(str(n))
+    assert world.ask("POST", FOLDERS, {"name": "one more"})[1]["code"] == "TOO_MANY_FOLDERS"

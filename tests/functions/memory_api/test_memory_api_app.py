@@ -83,7 +83,9 @@ class World:
         memory = ManageMemory(
             profiles=self.profiles, summaries=self.summaries, threads=self.threads, clock=clock, metrics=metrics
         )
-        app = app_of(memory, ManageThreads(self.threads, self.purges, clock, metrics), KnowledgeBase().manage)
+        kb = KnowledgeBase()
+        threads = ManageThreads(self.threads, self.purges, clock, metrics)
+        app = app_of(memory, threads, kb.manage, kb.manage_folders)
         return Mangum(app, lifespan="off")
 
     def remember(self, **doc):
@@ -393,7 +395,7 @@ def test_memory_is_the_token_s_own(world):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        (route.method, route.path.format(key="city", thread_id=OLD, document_id=f"d-{OLD}"))
+        (route.method, route.path.format(key="city", thread_id=OLD, document_id=f"d-{OLD}", folder_id=f"f-{OLD}"))
         for route in routes_of("memory_api")
     ],
 )

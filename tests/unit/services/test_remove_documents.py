@@ -4,7 +4,9 @@ import pytest
 
 from shared.domain.errors import StoreError
 from shared.domain.ids import UserId
+from shared.domain.kb.folders import Folders
 from shared.domain.kb.ingestion import DocumentRemoval
+from shared.domain.kb.ocr import OcrText
 from shared.domain.kb.states import DocumentState
 from tests.fakes.knowledge import ANNA, KnowledgeBase
 
@@ -28,6 +30,8 @@ async def everything_of(kb, user):
         *kb.chunks.kept.get(user, {}),
         *(key for key in kb.pages.kept if key[0] == user),
         *(key for key in kb.spans.kept if key[0] == user),
+        *(key for key in kb.texts.kept if key[0] == user),
+        *(kb.folders.kept.get(user, Folders(user=user)).made),
         *(key for key in kb.objects.kept if key.startswith(f"users/{user}/")),
         *(key for key in kb.documents.bytes if key[0] == user),
         *await kb.documents.of_user(user),
@@ -77,6 +81,10 @@ async def test_a_purge_removes_everything_of_one_user(kb):
     await kb.upload("same.md", TEXT)
     await kb.upload("blank.txt", b"  ")
     kb.objects.put(f"users/{ANNA}/exports/all.json", b"{}")
+    await kb.manage_folders.create(ANNA, "Tax")
+    await kb.manage_folders.create(BEN, "Tax")
+    for user in (ANNA, BEN):
+        await kb.texts.save(user, "5a", {1: OcrText(text="The heron.")})
     await kb.upload("notes.md", TEXT, user=BEN)
     theirs = await everything_of(kb, BEN)
 
