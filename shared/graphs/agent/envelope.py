@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from shared.domain.ids import MessageId, ThreadId, UserId, thread_id_or_none, user_id_or_none
+from shared.domain.kb.citations import PassageNumbers
 from shared.domain.profile import AccountOverlay
 from shared.domain.summary import SummaryEntry
 from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, HistoryPolicy
@@ -26,6 +27,7 @@ TURN_MEMORY: Final = "turn_memory"
 TURN_MARK: Final = "turn_mark"
 CONVERSATION: Final = "conversation"
 HISTORY_POLICY: Final = "history_policy"
+PASSAGE_NUMBERS: Final = "passage_numbers"
 
 
 @dataclass(slots=True)
@@ -80,6 +82,8 @@ class Envelope:
         How the thread is kept within the context window.
     conversation : sequence of message
         The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
+    numbers : PassageNumbers or None
+        Of the passages that the turn's searches find.
     """
 
     user: UserId | None = None
@@ -90,6 +94,7 @@ class Envelope:
     mark: TurnMark | None = None
     policy: HistoryPolicy = DEFAULT_POLICY
     conversation: Sequence[AnyMessage] = ()
+    numbers: PassageNumbers | None = None
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -98,6 +103,7 @@ class Envelope:
         account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
         policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
+        numbers = values.get(PASSAGE_NUMBERS)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -107,6 +113,7 @@ class Envelope:
             mark=mark if isinstance(mark, TurnMark) else None,
             policy=policy if policy in HISTORY_POLICIES else DEFAULT_POLICY,
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
+            numbers=numbers if isinstance(numbers, PassageNumbers) else None,
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -120,6 +127,7 @@ class Envelope:
             TURN_MARK: self.mark,
             HISTORY_POLICY: None if self.policy == DEFAULT_POLICY else self.policy,
             CONVERSATION: self.conversation or None,
+            PASSAGE_NUMBERS: self.numbers,
         }
         return {key: value for key, value in values.items() if value is not None}
 

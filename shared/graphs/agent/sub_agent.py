@@ -18,6 +18,7 @@ from langgraph.types import Command, Send
 
 from shared.domain.errors import ModelError
 from shared.domain.history import trim
+from shared.domain.kb.citations import PassageNumbers, passages_found, with_citations
 from shared.domain.prompt import prompt_blocks
 from shared.domain.turns import human_ids
 from shared.domain.window import coverage
@@ -41,7 +42,9 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
     graph = sub_agent(spec, deps)
 
     async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        envelope = replace(Envelope.of(config).remembering(deps.recall), conversation=state["messages"])
+        envelope = replace(
+            Envelope.of(config).remembering(deps.recall), conversation=state["messages"], numbers=PassageNumbers()
+        )
         given = AgentState(messages=[])
         if "running_summary" in state:
             given["running_summary"] = state["running_summary"]
@@ -87,7 +90,8 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
             count_tokens=count_tokens_approximately,
         )
         blocks = prompt_blocks(base, recalled.merged, covered.entries, state.get("running_summary"))
-        return {"messages": [await model.ainvoke(deps.models.arrange(blocks, history), config)]}
+        answer = await model.ainvoke(deps.models.arrange(blocks, history), config)
+        return {"messages": [answer if answer.tool_calls else with_citations(answer, passages_found(messages))]}
 
     return call_model
 

@@ -25,6 +25,7 @@ SETTINGS = ChatSettings(
     checkpoint_table="checkpoints",
     event_bus="turns",
     purge_queue_url="",
+    bucket="everthread-uploads",
     chat_model="eu.anthropic.claude-sonnet-4-6",
     fast_model="eu.amazon.nova-lite-v1:0",
     agents=("chat",),
