@@ -91,7 +91,7 @@ async def test_an_answer_cites_what_was_uploaded_and_nobody_else_finds_it(people
     document = await upload(person, "birds.pdf", file)
     assert (await ended(person, document))["state"] == "READY"
     search = Reply(
-        calls=[ScriptedCall(name="search_knowledge_base", arguments={"query": f"When does the {word} nest?"})]
+        tool_calls=[ScriptedCall(name="search_knowledge_base", arguments={"query": f"When does the {word} nest?"})]
     )
     answers = [search, Reply(text="In March [1].")]
     await model.script(*answers, kind="answer", last_user_contains=word)
