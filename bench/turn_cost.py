@@ -49,6 +49,7 @@ from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
 from shared.services.remember import Remember
 from shared.settings import ChatSettings
+from tests.fakes.chat_knowledge import ChatKnowledge
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.metrics import CountingMetrics
 from tests.fakes.tables import create_checkpoint_table, create_memory_table
@@ -152,6 +153,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         checkpoint_table="checkpoints",
         event_bus="turns",
         purge_queue_url=queue,
+        bucket="uploads",
         chat_model="scripted",
         fast_model="scripted",
         agents=("chat",),
@@ -166,6 +168,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
             models=AgentModels(chat=model, fast=model),
             recall=recall,
             remember=Remember(profiles, clock, settings.memory_profile_max_bytes),
+            knowledge=ChatKnowledge().services(),
             threads=threads,
             metrics=metrics,
             settings=settings,

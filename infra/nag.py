@@ -69,7 +69,7 @@ def _accepted(data: DataStack, service: ServiceStack) -> Iterator[tuple[Construc
     for function in service.functions:
         yield function.role, "IAM5[Resource::*]", _TRACES
         yield function.function, "L1", _PYTHON_3_13
-    for function in (service.kb_ingest, service.memory_api):
+    for function in (service.kb_ingest, service.memory_api, service.chat):
         yield function.role, f"IAM5[Resource::{_objects_of(data)}]", _UPLOADS
     if data.vectors:
         yield data.vectors.index, "CloudFormation-Validate::F3002", _TEXT_SEARCH

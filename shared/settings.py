@@ -102,13 +102,14 @@ class KnowledgeIndexKnobs(BaseModel):
     """The index on Amazon S3 Vectors; without one the vectors are kept in the memory table and searched exactly."""
 
 
-class ChatSettings(FunctionSettings, MemoryKnobs):
+class ChatSettings(FunctionSettings, MemoryKnobs, KnowledgeIndexKnobs):
     """``functions/chat``."""
 
     memory_table: str
     checkpoint_table: str
     event_bus: str
     purge_queue_url: str
+    bucket: str
     chat_model: str
     """Bedrock model id or inference profile of the agents."""
     fast_model: str
@@ -124,6 +125,8 @@ class ChatSettings(FunctionSettings, MemoryKnobs):
     lease_seconds: int = Field(30, ge=3)
     lease_renew_seconds: int = Field(10, ge=1)
     heartbeat_seconds: float = Field(5.0, gt=0)
+    search_token_budget: int = Field(6_000, ge=100)
+    """Estimated tokens of the passages that one search gives."""
     router_seconds: float = Field(5.0, gt=0)
     """How long the router's model may think before the chat agent takes the turn."""
     rename_seconds: float = Field(8.0, gt=0)

@@ -10,29 +10,35 @@ from functions.chat.app import app_of
 from functions.chat.wiring import Chat
 from shared.adapters import aws
 from shared.adapters.bedrock.chat_models import chat_model
+from shared.adapters.bedrock.embeddings import TitanEmbeddings
 from shared.adapters.bedrock.model_input import arrangement
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
+from shared.adapters.dynamodb.chunks import DynamoChunks
+from shared.adapters.dynamodb.documents import DynamoDocuments
 from shared.adapters.dynamodb.profiles import DynamoProfiles
 from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.store import DynamoStore
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.events import EventBridgeTurnEvents
+from shared.adapters.knowledge_index import DeferredIndex, knowledge_index
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.adapters.purge_queue import SqsPurgeQueue
 from shared.adapters.routes import TransferMode, find_route
 from shared.adapters.runtime.asgi import AsgiRunner
-from shared.graphs.agent import AgentDeps, AgentModels
+from shared.graphs.agent import AgentDeps, AgentModels, Knowledge
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
 from shared.graphs.runs.run import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.services.browse_documents import BrowseDocuments
 from shared.services.copy_thread import CopyThread
 from shared.services.follow_run import FollowRun
 from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
 from shared.services.remember import Remember
+from shared.services.search_knowledge import SearchKnowledge, SearchLimits
 from shared.settings import ChatSettings
 
 FUNCTION: Final = "chat"
@@ -55,6 +61,20 @@ threads = DynamoThreads(dynamodb, settings.memory_table)
 runs = DynamoRuns(dynamodb, settings.memory_table)
 profiles = DynamoProfiles(dynamodb, settings.memory_table)
 recall = Recall(profiles, DynamoSummaries(dynamodb, settings.memory_table), metrics)
+documents = DynamoDocuments(dynamodb, settings.memory_table)
+knowledge = Knowledge(
+    search=SearchKnowledge(
+        index=DeferredIndex(
+            partial(knowledge_index, settings, settings.memory_table), dimension=settings.embedding_dimension
+        ),
+        embedder=TitanEmbeddings(bedrock, settings.embedding_model, dimension=settings.embedding_dimension),
+        documents=documents,
+        chunks=DynamoChunks(dynamodb, settings.memory_table),
+        metrics=metrics,
+        limits=SearchLimits(token_budget=settings.search_token_budget),
+    ),
+    documents=BrowseDocuments(documents),
+)
 graph = build(
     AgentDeps(
         models=AgentModels(
@@ -64,6 +84,7 @@ graph = build(
         ),
         recall=recall,
         remember=Remember(profiles, clock, settings.memory_profile_max_bytes),
+        knowledge=knowledge,
         threads=threads,
         metrics=metrics,
         settings=settings,

@@ -73,6 +73,8 @@ UPLOADS: Final = ("s3:PutObject", "s3:GetObject", "s3:GetObjectVersion")
 # ListBucket: without it an object that is not there is answered as one that may not be read.
 OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject")
 VECTORS: Final = ("s3vectors:PutVectors", "s3vectors:DeleteVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors")
+# GetVectors: a query that gives metadata back needs it too.
+SEARCH: Final = ("s3vectors:QueryVectors", "s3vectors:GetVectors")
 INVOKE_MODEL: Final = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
 EMBED: Final = ("bedrock:InvokeModel",)
 
@@ -180,8 +182,10 @@ class ServiceStack(Stack):
                 stage=self._stage.name,
                 log_level=self._stage.log_level,
                 **self._stage.knobs.model_dump(),
+                **self._index_knobs(),
                 memory_table=self._data.memory.name,
                 checkpoint_table=self._data.checkpoints.name,
+                bucket=self._data.uploads.bucket.bucket_name,
                 event_bus=self.turn_events.bus.event_bus_name,
                 purge_queue_url=self.purges.queue.queue_url,
                 chat_model=models.chat.id,
@@ -199,6 +203,10 @@ class ServiceStack(Stack):
         function.allow("events:PutEvents", on=[self.turn_events.bus.event_bus_arn])
         function.allow("sqs:SendMessage", on=[self.purges.queue.queue_arn])
         self._allow_models(function, [models.chat, models.fast])
+        self._allow_index(function, SEARCH)
+        # Files that come with messages; nothing of the bucket is read here.
+        function.allow("s3:PutObject", on=[self.uploaded_objects])
+        self._allow_key(function, "s3")
         return function
 
     def _summarize(self) -> PythonFunction:
@@ -304,7 +312,7 @@ class ServiceStack(Stack):
         )
         self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)
         self._allow_uploads(function, OBJECTS)
-        self._allow_index(function)
+        self._allow_index(function, VECTORS)
         function.allow("sqs:SendMessage", on=[self.object_events.queue.queue_arn])
         if self._stage.ocr == "textract":
             # It knows no resources: what is read comes with the call.
@@ -332,10 +340,10 @@ class ServiceStack(Stack):
         function.allow("s3:ListBucket", on=[self._data.uploads.bucket.bucket_arn])
         self._allow_key(function, "s3")
 
-    def _allow_index(self, function: PythonFunction) -> None:
+    def _allow_index(self, function: PythonFunction, actions: Sequence[str]) -> None:
         self._allow_models(function, [self._stage.embeddings.model], actions=EMBED)
         if self._data.vectors:
-            function.allow(*VECTORS, on=[self._data.vectors.arn])
+            function.allow(*actions, on=[self._data.vectors.arn])
             self._allow_key(function, "s3vectors")
 
     def _allow_key(self, function: PythonFunction, service: str) -> None:

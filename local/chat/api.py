@@ -1,9 +1,13 @@
 """The product's API as the chat uses it: threads and runs through the SDK, memory over HTTP."""
 
 import asyncio
+import hashlib
+import mimetypes
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, Self
 from uuid import uuid4
 
@@ -58,6 +62,44 @@ class ThreadSummaries:
     texts: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document, and how far it has come."""
+
+    id: str
+    name: str
+    state: str
+    reason: str
+    pages: int
+    pages_done: int
+    chunks: int
+    chunks_done: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Self:
+        """Read what the API says of one."""
+        return cls(
+            id=body["id"],
+            name=body["name"],
+            state=body["state"],
+            reason=body["reason"],
+            pages=body["pages"],
+            pages_done=body["pagesDone"],
+            chunks=body["chunks"],
+            chunks_done=body["chunksDone"],
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.state not in ("PENDING", "PREPARED", "OCR", "MARKDOWN", "EMBEDDING")
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without being searchable."""
+        return self.ended and self.state != "READY"
+
+
 class ChatApi:
     """Speaks to the product as one user.
 
@@ -65,10 +107,18 @@ class ChatApi:
     ----------
     http : httpx.AsyncClient
         With base URL and authentication.
+    look_every : float, optional
+        Seconds between two looks at a document that is on its way.
+    bucket : httpx.AsyncBaseTransport, optional
+        What carries uploads; the network unless told otherwise.
     """
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(
+        self, http: httpx.AsyncClient, *, look_every: float = 1.0, bucket: httpx.AsyncBaseTransport | None = None
+    ) -> None:
         self._http = http
+        self._bucket = bucket
+        self._look_every = look_every
         self._sdk = LangGraphClient(http)
 
     @classmethod
@@ -122,6 +172,59 @@ class ChatApi:
         said: list[dict[str, Any]] = (state.get("values") or {}).get("messages", [])
         return [(message["type"], text) for message in said if (text := text_of(message.get("content")))]
 
+    async def documents(self) -> list[Document]:
+        """List documents, the newest first."""
+        body = await self._json("GET", "/api/kb/documents")
+        return [Document.of(each) for each in body["documents"]]
+
+    async def upload(self, file: Path) -> AsyncIterator[Document]:
+        """Upload a file and give its document each time that it has come further, up to its end.
+
+        Raises
+        ------
+        ApiFault
+            When it cannot be read, or the product does not take it.
+        """
+        data = await asyncio.to_thread(_bytes_of, file)
+        media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        asked = {"name": file.name, "size": len(data), "mediaType": media_type}
+        asked["sha256"] = hashlib.sha256(data).hexdigest()
+        offer = await self._json("POST", "/api/kb/documents", json=asked)
+        if offer["upload"] is None:
+            yield Document.of(offer["document"])
+            return
+        await self._send(offer["upload"], data)
+        last: Document | None = None
+        while last is None or not last.ended:
+            found = await self._document(offer["documentId"])
+            if found is not None and found != last:
+                yield found
+            last = found or last
+            if last is None or not last.ended:
+                await asyncio.sleep(self._look_every)
+
+    async def _send(self, ticket: Mapping[str, Any], data: bytes) -> None:
+        # Not to the API, and so without its token.
+        try:
+            async with httpx.AsyncClient(
+                transport=self._bucket, timeout=httpx.Timeout(30, write=300), trust_env=False
+            ) as bucket:
+                sent = await bucket.request(ticket["method"], ticket["url"], content=data, headers=ticket["headers"])
+                sent.raise_for_status()
+        except httpx.HTTPError as error:
+            raise ApiFault(f"The upload failed. {_reason(error)}") from error
+
+    async def _document(self, document: str) -> Document | None:
+        """Give a document; ``None`` until the product has heard of its upload."""
+        try:
+            response = await self._http.get(f"/api/kb/documents/{document}")
+            if response.status_code == HTTPStatus.NOT_FOUND:
+                return None
+            response.raise_for_status()
+        except httpx.HTTPError as error:
+            raise ApiFault(_reason(error)) from error
+        return Document.of(response.json())
+
     async def memory(self) -> Memory:
         """Give the profile."""
         body = await self._json("GET", "/api/memory/profile")
@@ -154,6 +257,18 @@ class ChatApi:
         except httpx.HTTPError as error:
             raise ApiFault(_reason(error)) from error
         return response.json() if response.content else None
+
+
+def _bytes_of(path: Path) -> bytes:
+    file = path.expanduser()
+    if not file.exists():
+        raise ApiFault(f"There is no file {file}.")
+    if not file.is_file():
+        raise ApiFault(f"{file} is not a file; /upload takes one file at a time.")
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise ApiFault(f"{file} cannot be read: {error.strerror}.") from error
 
 
 def _preview(thread: Mapping[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """The chat itself: a line is either a command or something to say."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
-from local.chat.api import ApiFault, ChatApi, ListedThread
+from local.chat.api import ApiFault, ChatApi, Document, ListedThread
 from local.chat.view import View
 
 HELP: Final = """\
@@ -11,6 +12,8 @@ HELP: Final = """\
 /threads             list your threads
 /open N              go on with thread N of the list (or a thread's id)
 /profile             what is remembered about you
+/upload PATH         add a file to your documents, which the assistant can search
+/documents           list your documents and how far they have come
 /summaries           the summaries of your threads, as the model reads them
 /forget KEY          forget one thing about you
 /forget --summaries  forget the summaries of this thread; later turns make new ones
@@ -40,6 +43,8 @@ class Conversation:
             "/threads": self._threads,
             "/open": self._open,
             "/profile": self._profile,
+            "/upload": self._upload,
+            "/documents": self._documents,
             "/summaries": self._summaries,
             "/forget": self._forget,
             "/help": self._help,
@@ -107,6 +112,21 @@ class Conversation:
 
     async def _profile(self, _rest: str) -> None:
         self._view.memory(await self._api.memory())
+
+    async def _upload(self, path: str) -> None:
+        # As a terminal puts a file that is dropped on it.
+        named = path.strip("'\"").replace("\\ ", " ")
+        if not named:
+            self._view.fault("Upload which file? /upload PATH")
+            return
+        document: Document | None = None
+        async for document in self._api.upload(Path(named)):
+            self._view.document(document)
+        if document is not None and not document.failed:
+            self._view.note("It can be searched now: ask about it.")
+
+    async def _documents(self, _rest: str) -> None:
+        self._view.documents(await self._api.documents())
 
     async def _summaries(self, _rest: str) -> None:
         self._view.summaries(await self._api.summaries())

@@ -9,6 +9,8 @@ from langgraph_sdk.schema import StreamPart
 
 SAVE_MEMORY: Final = "save_memory"
 LOOKUP: Final = "lookup_thread_messages"
+SEARCH: Final = "search_knowledge_base"
+LIST: Final = "list_documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,20 @@ class LookedUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """Passages of documents were found, as many as this."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What the answer refers to, as number, name of the document, and its first and last page there."""
+
+    passages: tuple[tuple[int, str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolAnswered:
     """Another tool has answered."""
 
@@ -85,7 +101,7 @@ class TurnFailed:
     message: str
 
 
-Event = Token | ToolStarted | MemorySaved | LookedUp | ToolAnswered | ToolFailed | TurnFailed
+Event = Token | ToolStarted | MemorySaved | LookedUp | Searched | Cited | ToolAnswered | ToolFailed | TurnFailed
 
 
 async def events_of(parts: AsyncIterator[StreamPart]) -> AsyncIterator[Event]:
@@ -109,6 +125,8 @@ def _of_message(message: Mapping[str, Any], calls: set[str]) -> Iterator[Event]:
             if name and call_id and call_id not in calls:
                 calls.add(call_id)
                 yield ToolStarted(name)
+        if cited := (message.get("additional_kwargs") or {}).get("citations"):
+            yield Cited(tuple((each["number"], each["name"], each["pageFrom"], each["pageTo"]) for each in cited))
     elif kind == "tool":
         yield _of_result(str(message.get("name") or "tool"), text_of(message.get("content")))
 
@@ -134,6 +152,8 @@ def _of_result(name: str, content: str) -> Event:
                 for turn in result.get("turns", [])
             )
         )
+    if name == SEARCH:
+        return Searched(len(result.get("passages", ())))
     return ToolAnswered(name)
 
 

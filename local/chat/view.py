@@ -7,13 +7,17 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from local.chat.api import ListedThread, Memory, ThreadSummaries
+from local.chat.api import Document, ListedThread, Memory, ThreadSummaries
 from local.chat.events import (
+    LIST,
     LOOKUP,
     SAVE_MEMORY,
+    SEARCH,
+    Cited,
     Event,
     LookedUp,
     MemorySaved,
+    Searched,
     Token,
     ToolAnswered,
     ToolFailed,
@@ -22,7 +26,12 @@ from local.chat.events import (
 )
 from local.terminal import shown
 
-_STARTED: Final = {SAVE_MEMORY: "saving to memory …", LOOKUP: "looking up earlier turns …"}
+_STARTED: Final = {
+    SAVE_MEMORY: "saving to memory …",
+    LOOKUP: "looking up earlier turns …",
+    SEARCH: "searching your documents …",
+    LIST: "looking at your list of documents …",
+}
 _QUOTED = 400
 
 
@@ -52,6 +61,12 @@ class View:
                 for label, messages in turns:
                     for role, content in messages:
                         self._line(Text(f"  {label} {role}: {_cut(content)}", style="dim"))
+            case Searched(count):
+                self._line(Text(f"{count} passages found", style="dim"))
+            case Cited(passages):
+                for number, name, first, last in passages:
+                    pages = f"page {first}" if first == last else f"pages {first}-{last}"
+                    self._line(Text(f"  [{number}] {name}, {pages}", style="dim"))
             case ToolAnswered(name):
                 self._line(Text(f"{name} answered", style="dim"))
             case ToolFailed(name, reason):
@@ -81,6 +96,24 @@ class View:
             line = Text(f"{mark}{number:>3}  {_cut(name, 60)}")
             line.append(f"  {thread.updated_at[:16].replace('T', ' ')}  {thread.id}", style="dim")
             self._line(line)
+
+    def document(self, document: Document) -> None:
+        """Show how far a document has come."""
+        line = Text(f"  {_cut(document.name, 60)}: {document.state}", style="red" if document.failed else "")
+        if document.pages:
+            line.append(f", {document.pages_done} of {document.pages} pages", style="dim")
+        if document.chunks:
+            line.append(f", {document.chunks_done} of {document.chunks} chunks", style="dim")
+        if document.reason:
+            line.append(f"  {document.reason}")
+        self._line(line)
+
+    def documents(self, documents: Sequence[Document]) -> None:
+        """List documents."""
+        if not documents:
+            self.note("There are no documents yet. /upload PATH adds one.")
+        for document in documents:
+            self.document(document)
 
     def messages(self, messages: Sequence[tuple[str, str]]) -> None:
         """Show what was said in a thread."""

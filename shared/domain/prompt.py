@@ -16,6 +16,10 @@ from shared.domain.summary import SummaryEntry, format_passes
 MEMORY_TAG: Final = "memory"
 EARLIER_TAG: Final = "earlier_conversation"
 RUNNING_TAG: Final = "running_summary"
+DOCUMENT_TAG: Final = "kb_document"
+
+SEARCH_TOOL: Final = "search_knowledge_base"
+"""The tool that finds passages of the user's documents; blocks of documents name it."""
 
 LOOKUP_TOOL: Final = "lookup_thread_messages"
 """The tool that gives a turn back word for word; the earlier conversation names it."""
@@ -53,9 +57,8 @@ def _spelled(name: str) -> str:
 
 
 # The bracket, be it ASCII, full-width or small, of anything that could be read as a tag of ours.
-_OUR_TAGS: Final = re.compile(
-    rf"[<＜﹤](?={_LEAD}(?:{'|'.join(map(_spelled, (MEMORY_TAG, EARLIER_TAG, RUNNING_TAG)))})(?!\w))", re.IGNORECASE
-)
+_NAMES: Final = "|".join(map(_spelled, (MEMORY_TAG, EARLIER_TAG, RUNNING_TAG, DOCUMENT_TAG)))
+_OUR_TAGS: Final = re.compile(rf"[<＜﹤](?={_LEAD}(?:{_NAMES})(?!\w))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +122,21 @@ def prompt_blocks(
 
 def _memory(merged: Mapping[str, Any]) -> str:
     facts = json.dumps(merged, ensure_ascii=False, indent=2)
-    return _block(MEMORY_TAG, _MEMORY_NOTE, _inert(facts), _SAVE_RULE)
+    return _block(MEMORY_TAG, _MEMORY_NOTE, inert(facts), _SAVE_RULE)
 
 
 def _earlier(passes: Sequence[SummaryEntry]) -> str:
-    return _block(EARLIER_TAG, _EARLIER_NOTE, _inert(format_passes(passes)), _LOOKUP_NOTE)
+    return _block(EARLIER_TAG, _EARLIER_NOTE, inert(format_passes(passes)), _LOOKUP_NOTE)
 
 
 def _running(summary: str) -> str:
-    return _block(RUNNING_TAG, _RUNNING_NOTE, _inert(summary), _RUNNING_RULE)
+    return _block(RUNNING_TAG, _RUNNING_NOTE, inert(summary), _RUNNING_RULE)
 
 
 def _block(tag: str, note: str, data: str, rule: str) -> str:
     return f"<{tag}>\n{note}\n\n{data}\n\n{rule}\n</{tag}>"
 
 
-def _inert(data: str) -> str:
+def inert(data: str) -> str:
     """Take the bracket off anything that reads as a tag of ours, in the way that JSON has to write any character."""
     return _OUR_TAGS.sub(lambda bracket: f"\\u{ord(bracket.group()):04x}", data)

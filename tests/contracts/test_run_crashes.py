@@ -31,6 +31,7 @@ from shared.graphs.runs.runner import GraphRunner, RunTiming
 from shared.services.recall import Recall
 from shared.services.remember import Remember
 from tests.fakes.agent_turns import chat_settings
+from tests.fakes.chat_knowledge import ChatKnowledge
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.checkpointers import saver_on
 from tests.fakes.clock import FixedClock
@@ -116,6 +117,7 @@ class World:
             models=AgentModels(chat=model, fast=ScriptedChatModel(*["Title"] * 10)),
             recall=recall,
             remember=Remember(profiles, self.clock, settings.memory_profile_max_bytes),
+            knowledge=ChatKnowledge().services(),
             threads=threads,
             metrics=metrics,
             settings=settings,

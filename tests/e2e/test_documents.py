@@ -1,7 +1,18 @@
 """From a presigned upload to chunks with vectors: bucket, events, queue, function, table, and the local embeddings."""
 
-import httpx
+import io
+import json
+from uuid import uuid4
 
+import httpx
+from rich.console import Console
+
+from local.chat.api import ChatApi
+from local.chat.conversation import Conversation
+from local.chat.token import FreshToken
+from local.chat.view import View
+from local.cloud.users import Credentials
+from local.model.script import Reply, ScriptedCall
 from tests.e2e.waiting import until
 from tests.fakes.made_files import PdfPage, pdf
 
@@ -71,3 +82,63 @@ async def test_a_scan_says_that_it_needs_what_is_not_there(people):
     document = await upload(person, "scan.pdf", pdf(PdfPage(picture=0.9)))
     body = await ended(person, document)
     assert (body["state"], body["retryable"], "OCR" in body["reason"]) == ("NEEDS_OCR", True, True)
+
+
+async def test_an_answer_cites_what_was_uploaded_and_nobody_else_finds_it(people, model, thread, word):
+    # KB23, HID-13: bucket, ingestion, index, tool, stream and state together
+    person, stranger = people.someone(), people.someone()
+    file = pdf(f"The {word} nests in March.", PdfPage([f"The {word} leaves in autumn."]))
+    document = await upload(person, "birds.pdf", file)
+    assert (await ended(person, document))["state"] == "READY"
+    search = Reply(
+        tool_calls=[ScriptedCall(name="search_knowledge_base", arguments={"query": f"When does the {word} nest?"})]
+    )
+    answers = [search, Reply(text="In March [1].")]
+    await model.script(*answers, kind="answer", last_user_contains=word)
+
+    parts = [part async for part in person.stream(thread, f"When does the {word} nest?")]
+
+    (asked,) = [body for body in await model.answers(word) if "toolResult" in body["messages"][-1]["content"][0]]
+    result = json.loads(asked["messages"][-1]["content"][0]["toolResult"]["content"][0]["text"])
+    best = result["passages"][0]
+    assert f"{word} nests in March" in best["text"]
+    assert (best["number"], best["document"], best["documentId"]) == (1, "birds.pdf", document)
+    last = (await person.messages(thread))[-1]
+    (citation,) = last["additional_kwargs"]["citations"]
+    assert (citation["number"], citation["documentId"], citation["pageFrom"]) == (1, document, 1)
+    streamed = [part.data[0] for part in parts if part.event == "messages"]
+    (cited,) = [message for message in streamed if message["additional_kwargs"].get("citations")]
+    assert (cited["id"], cited["additional_kwargs"]["citations"]) == (last["id"], [citation])
+
+    other = str(uuid4())
+    await model.script(*answers, kind="answer", last_user_contains=f"strange {word}")
+    await stranger.say(other, f"When does the strange {word} nest? :kb-document[birds.pdf]{{documentId={document}}}")
+    found = [message for message in await stranger.messages(other) if message["type"] == "tool"]
+    assert [json.loads(message["content"]).get("passages", []) for message in found] == [[]]
+    assert "citations" not in (await stranger.messages(other))[-1]["additional_kwargs"]
+
+
+async def test_the_terminal_chat_uploads_asks_and_shows_the_source(product, tmp_path, word):
+    # The demo source answers what no script fits: offline, from upload to citation.
+    who = Credentials.new(f"{word}@everthread.test")
+    product.users.ensure(who)
+    console = Console(file=io.StringIO(), width=300)
+    file = tmp_path / "birds.pdf"
+    file.write_bytes(pdf("The heron nests in March. It leaves in autumn."))
+
+    async def lines():
+        for line in (f"/upload {file}", "When does the heron nest?", "/documents", f"/upload {file}x"):
+            yield line
+
+    async with ChatApi.connect(product.url, FreshToken(product.users, who)) as api:
+        await Conversation(api, View(console)).hold(lines())
+    shown = console.file.getvalue().splitlines()
+    at = shown.index("It can be searched now: ask about it.")
+    assert shown[at - 1].startswith("  birds.pdf: READY")
+    assert shown[at + 1] == "searching your documents …"
+    assert shown[at + 3 : at + 5] == [
+        "“birds.pdf” says: “The heron nests in March.” [1]",
+        "  [1] birds.pdf, page 1",
+    ]
+    assert shown[at + 5].startswith("  birds.pdf: READY")
+    assert shown[at + 6] == f"There is no file {file}x."

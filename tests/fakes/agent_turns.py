@@ -20,6 +20,7 @@ from shared.services.recall import Recall
 from shared.services.remember import Remember
 from shared.services.turn_memory import TurnMemory
 from shared.settings import ChatSettings
+from tests.fakes.chat_knowledge import ChatKnowledge
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
@@ -42,6 +43,7 @@ def chat_settings(**changes: Any) -> ChatSettings:
             "checkpoint_table": "checkpoints",
             "event_bus": "bus",
             "purge_queue_url": "https://queue.example",
+            "bucket": "everthread-uploads",
             "chat_model": "anthropic.claude-sonnet-4-6",
             "fast_model": "amazon.nova-lite-v1:0",
             **changes,
@@ -63,6 +65,7 @@ class Turns:
     metrics: CountingMetrics = field(default_factory=CountingMetrics)
     clock: FixedClock = field(default_factory=FixedClock)
     recall_seconds: float = 5.0
+    library: ChatKnowledge = field(default_factory=ChatKnowledge)
 
     def __post_init__(self) -> None:
         self.summaries = InMemorySummaries()
@@ -73,6 +76,7 @@ class Turns:
             models=AgentModels(chat=self.chat, fast=self.fast, arrange=self.arrange),
             recall=self.recall,
             remember=remember,
+            knowledge=self.library.services(),
             threads=self.threads,
             metrics=self.metrics,
             settings=self.settings,

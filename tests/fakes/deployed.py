@@ -32,6 +32,7 @@ CHAT_SETTINGS = ChatSettings(
     checkpoint_table="checkpoints",
     event_bus="turns",
     purge_queue_url="",
+    bucket="uploads",
     chat_model="eu.anthropic.claude-sonnet-4-6",
     fast_model="eu.amazon.nova-lite-v1:0",
     agents=("chat",),

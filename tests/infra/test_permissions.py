@@ -33,6 +33,7 @@ def models(model: str) -> list[str]:
 EMBEDDINGS = "arn:<AWS::Partition>:bedrock:<AWS::Region>::foundation-model/amazon.titan-embed-text-v2:0"
 OBJECTS = "arn:<AWS::Partition>:s3:::<UploadsBucket>/users/*"
 VECTORS = ["s3vectors:DeleteVectors", "s3vectors:GetVectors", "s3vectors:PutVectors", "s3vectors:QueryVectors"]
+SEARCH = ["s3vectors:GetVectors", "s3vectors:QueryVectors"]
 MEMORY, INDEX, CHECKPOINT_TABLE = "<MemoryTableArn>", "<MemoryTableArn>/index/by_last_message", "<CheckpointsTableArn>"
 
 
@@ -61,6 +62,11 @@ EXPECTED = {
         (["events:PutEvents"], ["<TurnEventsBus.Arn>"]),
         (["sqs:SendMessage"], ["<PurgesQueue.Arn>"]),
         (MODEL, [profile(SONNET), *models(SONNET), profile(HAIKU), *models(HAIKU)]),
+        (["bedrock:InvokeModel"], [EMBEDDINGS]),
+        (SEARCH, ["<VectorsIndexIndexArn>"]),
+        (["s3:PutObject"], [OBJECTS]),
+        (KEY, ["<KeyArn>"]),
+        (KEY, ["<KeyArn>"]),
     ),
     "summarize": grants(
         *EVERYWHERE,
@@ -172,7 +178,7 @@ def test_the_key_is_used_through_the_services_that_keep_data_only(prod: Synthesi
         service, _, place = text_of(value).partition(".")
         assert place == "<AWS::Region>.<AWS::URLSuffix>"
         through[service] += 1
-    assert through == {"dynamodb": len(EXPECTED), "s3": 2, "s3vectors": 1}
+    assert through == {"dynamodb": len(EXPECTED), "s3": 3, "s3vectors": 2}
 
 
 def test_only_the_api_and_the_rule_may_call_a_function(prod: Synthesised) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from local.model.demo.documents import said_in_blocks, without_documents
 from local.model.demo.statements import facts_in, forgotten_in, key_meant
 from local.model.demo.view import earlier_topics, profile_in
 from local.model.demo.wording import phrase_from, plain, shortened
@@ -43,8 +44,22 @@ _ECHO_LIMIT = 160
 
 def answer(request: ConverseRequest) -> str:
     """Answer from the profile and the conversation as the request shows them."""
-    text = request.last_user_text().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    said = request.last_user_text()
+    text = _said(request)
     profile = profile_in(request)
+    return _by_rule(request, text, profile) or said_in_blocks(said) or _nothing_to_do(request, text, profile)
+
+
+def is_answered(request: ConverseRequest) -> bool:
+    """Say whether a rule has an answer to the last message."""
+    return _by_rule(request, _said(request), profile_in(request)) is not None
+
+
+def _said(request: ConverseRequest) -> str:
+    return without_documents(request.last_user_text()).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def _by_rule(request: ConverseRequest, text: str, profile: Mapping[str, Any]) -> str | None:
     if _ABOUT_ME.search(text):
         return _all_known(profile)
     if _ABOUT_TALK.search(text):
@@ -56,8 +71,7 @@ def answer(request: ConverseRequest) -> str:
         return f"There is nothing in memory about {plain(unknown)}."
     if known := facts_in(text):
         return f"I already know: {_listed({fact.key: fact.value for fact in known})}."
-    greeting = _greeting(text, profile)
-    return greeting or _nothing_to_do(request, text, profile)
+    return _greeting(text, profile)
 
 
 def _all_known(profile: Mapping[str, Any]) -> str:

@@ -44,7 +44,8 @@ class DemoSource:
             yield Finish("tool_use")
             return
         if results:
-            text = " ".join(said_after(name, result) for name, result in results)
+            question = request.last_user_text()
+            text = " ".join(said_after(name, result, question) for name, result in results)
         elif _TITLE.search(request.system) and not request.tools:
             text = _title(request.last_user_text())
         else:

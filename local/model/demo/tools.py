@@ -4,6 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from local.model.demo.answers import is_answered
+from local.model.demo.documents import (
+    LIST,
+    SEARCH,
+    document_call,
+    said_of_list,
+    said_of_passages,
+    without_documents,
+)
 from local.model.demo.statements import facts_in, forgotten_in, patches_for
 from local.model.demo.view import profile_in
 from local.model.demo.wording import phrase_from, plain, shortened
@@ -30,12 +39,17 @@ Call = tuple[str, dict[str, Any]]
 
 def call_for(request: ConverseRequest) -> Call | None:
     """Give the tool call the last user message asks for, as name and input; ``None`` when it asks for none."""
-    text = request.last_user_text()
+    said = request.last_user_text()
+    text = without_documents(said)
     if request.tool(SAVE_MEMORY) is not None and (patches := _patches(text, profile_in(request))):
         return SAVE_MEMORY, {"patches": patches}
     if request.tool(LOOKUP) is not None and (refs := _refs(text)):
         return LOOKUP, {"refs": refs}
-    return _outside_call(request, text)
+    if (outside := _outside_call(request, text)) is not None:
+        return outside
+    # What came with the message is before the model's eyes already.
+    call = document_call(text, unanswered=not is_answered(request)) if text == said else None
+    return call if call is not None and request.tool(call[0]) is not None else None
 
 
 def _patches(text: str, profile: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -80,14 +94,18 @@ def _arguments(tool: Tool, what: str) -> dict[str, Any]:
     return made
 
 
-def said_after(name: str, result: object) -> str:
-    """Put a tool's result into words."""
+def said_after(name: str, result: object, question: str = "") -> str:
+    """Put a tool's result into words, as an answer to what was asked."""
     if not isinstance(result, Mapping) or result.get("ok") is False:
         return _refusal(name, result)
     if name == SAVE_MEMORY:
         return _after_save(result)
     if name == LOOKUP:
         return _after_lookup(result)
+    if name == SEARCH:
+        return said_of_passages(result, question)
+    if name == LIST:
+        return said_of_list(result)
     return f"The tool {name} answers: {_facts_of(result)}."
 
 

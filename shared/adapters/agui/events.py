@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 
 from ag_ui.core import (
     BaseEvent,
+    CustomEvent,
     Interrupt,
     MessagesSnapshotEvent,
     RunErrorEvent,
@@ -29,6 +30,7 @@ from shared.adapters.langgraph_api.json_encoding import encode
 from shared.adapters.langgraph_api.run_errors import error_data
 from shared.adapters.langgraph_api.sse import on_one_line
 from shared.domain.content import text_of
+from shared.domain.kb.citations import CITATIONS
 
 GRAPH_MODES: Final = frozenset({"messages", "updates", "values"})
 """LangGraph's stream modes that the events are made of."""
@@ -125,12 +127,14 @@ class AguiEvents:
             case AIMessageChunk():
                 yield from self._said(ident, message.text)
                 yield from self._called(ident, message)
+                yield from _cited(ident, message)
             case AIMessage():
                 yield from self._said(ident, message.text)
                 for call in message.tool_calls:
                     yield from self._call(ident, call["id"], call["name"], call["id"])
                     arguments = encode(call["args"]).decode()
                     yield ToolCallArgsEvent(tool_call_id=call["id"] or "", delta=arguments)
+                yield from _cited(ident, message)
                 yield from self._close()
             case ToolMessage():
                 content = text_of(message.content)
@@ -175,6 +179,12 @@ class AguiEvents:
         if self._speaking is not None:
             self._at_client.add(self._speaking)
             self._speaking = None
+
+
+def _cited(ident: str, message: AIMessage | AIMessageChunk) -> Iterator[BaseEvent]:
+    """Give what an answer cites; the protocol's messages have no place for it."""
+    if cited := message.additional_kwargs.get(CITATIONS):
+        yield CustomEvent(name=CITATIONS, value={"messageId": ident, "citations": cited})
 
 
 def _interrupt(asked: Any) -> Interrupt:  # noqa: ANN401 - LangGraph's Interrupt, which adapters do not import

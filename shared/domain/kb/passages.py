@@ -1,7 +1,7 @@
 """Passages: the chunks an answer is given, numbered so that it can cite them, within a budget of tokens."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from shared.domain.ids import DocumentId
@@ -77,6 +77,11 @@ class Passages:
     def complete(self) -> bool:
         """Whether nothing was cut or left out."""
         return not self.left_out and not any(passage.cut for passage in self.passages)
+
+    def numbered_from(self, first: int) -> "Passages":
+        """Give the same passages under other numbers."""
+        renumbered = (replace(passage, number=number) for number, passage in enumerate(self.passages, first))
+        return replace(self, passages=tuple(renumbered))
 
 
 def passages_within(

@@ -7,9 +7,11 @@ from langchain_core.language_models import BaseChatModel
 
 from shared.adapters.bedrock.model_input import Arrange, plain
 from shared.ports import Metrics, Threads
+from shared.services.browse_documents import BrowseDocuments
 from shared.services.lookup_turns import LookupTurns
 from shared.services.recall import Recall
 from shared.services.remember import Remember
+from shared.services.search_knowledge import SearchKnowledge
 from shared.settings import ChatSettings
 
 
@@ -33,6 +35,22 @@ class AgentModels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """The knowledge base.
+
+    Parameters
+    ----------
+    search : SearchKnowledge
+        Finds passages.
+    documents : BrowseDocuments
+        Says which documents there are.
+    """
+
+    search: SearchKnowledge
+    documents: BrowseDocuments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDeps:
     """Everything the agent graph needs.
 
@@ -42,6 +60,8 @@ class AgentDeps:
         The language models.
     recall, remember, lookup_turns
         The services behind memory.
+    knowledge : Knowledge
+        The services behind the user's documents.
     threads : Threads
         Where titles are.
     metrics : Metrics
@@ -55,6 +75,7 @@ class AgentDeps:
     models: AgentModels
     recall: Recall
     remember: Remember
+    knowledge: Knowledge
     threads: Threads
     metrics: Metrics
     settings: ChatSettings

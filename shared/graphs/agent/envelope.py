@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from shared.domain.ids import MessageId, ThreadId, UserId, thread_id_or_none, user_id_or_none
+from shared.domain.kb.citations import PassageNumbers
 from shared.domain.profile import AccountOverlay
 from shared.domain.summary import SummaryEntry
 from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, HistoryPolicy
@@ -27,6 +28,7 @@ TURN_MARK: Final = "turn_mark"
 CONVERSATION: Final = "conversation"
 ASKED: Final = "asked"
 HISTORY_POLICY: Final = "history_policy"
+PASSAGE_NUMBERS: Final = "passage_numbers"
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ class Envelope:
         The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
     asked : sequence of str
         Ids of the human messages that this run brought.
+    numbers : PassageNumbers or None
+        Of the passages that the turn's searches find.
     """
 
     user: UserId | None = None
@@ -94,6 +98,7 @@ class Envelope:
     policy: HistoryPolicy = DEFAULT_POLICY
     conversation: Sequence[AnyMessage] = ()
     asked: Sequence[str] = ()
+    numbers: PassageNumbers | None = None
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -103,6 +108,7 @@ class Envelope:
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
         policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
         asked = values.get(ASKED)
+        numbers = values.get(PASSAGE_NUMBERS)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -113,6 +119,7 @@ class Envelope:
             policy=policy if policy in HISTORY_POLICIES else DEFAULT_POLICY,
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
             asked=cast("Sequence[str]", asked) if isinstance(asked, tuple) else (),
+            numbers=numbers if isinstance(numbers, PassageNumbers) else None,
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -127,6 +134,7 @@ class Envelope:
             HISTORY_POLICY: None if self.policy == DEFAULT_POLICY else self.policy,
             CONVERSATION: self.conversation or None,
             ASKED: tuple(self.asked) or None,
+            PASSAGE_NUMBERS: self.numbers,
         }
         return {key: value for key, value in values.items() if value is not None}
 

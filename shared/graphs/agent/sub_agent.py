@@ -19,6 +19,7 @@ from langgraph.types import Command, Send
 
 from shared.domain.errors import InvalidInputError, ModelError, ModelRefusedError
 from shared.domain.history import told_plainly, trim
+from shared.domain.kb.citations import PassageNumbers, passages_found, with_citations
 from shared.domain.prompt import prompt_blocks
 from shared.domain.storable import faults_of_calls, fitted_message, storable_answer
 from shared.domain.turns import human_ids
@@ -45,7 +46,9 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
     graph = sub_agent(spec, deps)
 
     async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        envelope = replace(Envelope.of(config).remembering(deps.recall), conversation=state["messages"])
+        envelope = replace(
+            Envelope.of(config).remembering(deps.recall), conversation=state["messages"], numbers=PassageNumbers()
+        )
         given = AgentState(messages=[])
         if "running_summary" in state:
             given["running_summary"] = state["running_summary"]
@@ -100,7 +103,8 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
                 raise
             _log.warning("history refused, told plainly")
             answer = await model.ainvoke(deps.models.arrange(blocks, plain), config)
-        return {"messages": [storable_answer(answer)]}
+        answer = storable_answer(answer)
+        return {"messages": [answer if answer.tool_calls else with_citations(answer, passages_found(messages))]}
 
     return call_model
 

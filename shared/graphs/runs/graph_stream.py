@@ -1,13 +1,14 @@
 """One pass of a graph: gives out what was asked for, and keeps what the run itself must know."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 from uuid import UUID
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
+from shared.domain.kb.citations import CITATIONS
 from shared.graphs.runs.partial_answer import PartialAnswer
 from shared.graphs.runs.request import Durability, GraphRequest
 from shared.graphs.runs.stream import Streamed
@@ -51,6 +52,7 @@ class GraphStream:
         self.values: Mapping[str, Any] = {}
         self.interrupted = False
         self.partial = PartialAnswer()
+        self._told: dict[str | None, Any] = {}
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
@@ -70,6 +72,19 @@ class GraphStream:
             self._note(namespace, mode, data)
             if mode in request.modes and (request.subgraphs or not namespace or mode in _SEEN_THROUGH):
                 yield Streamed(mode, data, namespace if request.subgraphs else ())
+            if mode == "updates" and "messages" in request.modes:
+                for piece in self._citations(data):
+                    yield Streamed("messages", piece, namespace if request.subgraphs else ())
+
+    def _citations(self, updates: Any) -> Iterator[tuple[AIMessageChunk, Any]]:  # noqa: ANN401 - LangGraph's own
+        """Give the last piece of an answer that was streamed: what it cites is known once it is whole."""
+        for update in cast("Mapping[str, Any]", updates).values():
+            messages = cast("Mapping[str, Any]", update).get("messages", ()) if isinstance(update, Mapping) else ()
+            for message in cast("Sequence[AnyMessage]", messages if isinstance(messages, list) else ()):
+                cited = message.additional_kwargs.get(CITATIONS) if isinstance(message, AIMessage) else None
+                if cited and message.id in self._told:
+                    piece = AIMessageChunk(content="", id=message.id, additional_kwargs={CITATIONS: cited})
+                    yield piece, self._told.pop(message.id)
 
     async def _parts(
         self,
@@ -100,6 +115,7 @@ class GraphStream:
     def _note(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:  # noqa: ANN401 - LangGraph's own
         if mode == "messages":
             self.partial.add(data[0])
+            self._told[data[0].id] = data[1]
         elif not namespace and mode == "values":
             self.values = data
         elif not namespace and mode == "updates" and _INTERRUPT in data:

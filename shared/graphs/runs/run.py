@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import UnknownInterruptError
@@ -16,6 +16,7 @@ from shared.domain import counters
 from shared.domain.errors import InvalidInputError, LeaseLostError
 from shared.domain.events import TurnEnded, TurnOutcome
 from shared.domain.ids import MessageId
+from shared.domain.kb.citations import passages_found, with_citations
 from shared.domain.runs import EventPage, RunRow, RunStatus
 from shared.domain.threads import ThreadStatus
 from shared.domain.turns import Turn, human_ids
@@ -314,6 +315,8 @@ class Run:
         """Store what was said of an answer that was stopped, marked as such."""
         messages = self._stream.messages
         kept = self._stream.partial.messages(known={message.id for message in messages})
+        found = passages_found([*messages, *kept])
+        kept = [with_citations(message, found) if isinstance(message, AIMessage) else message for message in kept]
         if not kept or self._saver.stored is None:
             return
         config: RunnableConfig = {

@@ -15,6 +15,11 @@ from local.chat.view import View
 OLD = "11111111-0000-4000-8000-000000000000"
 
 
+def document(state: str, *, name: str = "herons.md", **facts) -> dict:
+    figures = {"pages": 0, "pagesDone": 0, "chunks": 0, "chunksDone": 0, "reason": ""}
+    return {"id": "d-1", "name": name, "state": state, **figures, **facts}
+
+
 class Product:
     """Answers like the product and remembers what it was asked."""
 
@@ -22,11 +27,23 @@ class Product:
         self.asked: list[tuple[str, str]] = []
         self.bodies: list[dict] = []
         self.summaries = [0, 1, 2]
+        self.sent: httpx.Request | None = None
+        self.steps: list[dict | None] = []
+
+    def offer(self, file: dict) -> httpx.Response:
+        if file["size"] > 1000:
+            return httpx.Response(413, json={"message": "A document may have up to 1000 bytes."})
+        if file["name"] == "known.md":
+            known = {"documentId": "d-0", "upload": None, "document": document("READY", name="known.md")}
+            return httpx.Response(200, json=known)
+        ticket = {"url": "http://127.0.0.1/bucket/key?signed", "method": "PUT", "headers": {"Content-Type": "t/x"}}
+        return httpx.Response(202, json={"documentId": "d-1", "upload": ticket, "document": None})
 
     def respond(self, request: httpx.Request) -> httpx.Response:
         place = (request.method, request.url.raw_path.decode())
         self.asked.append(place)
-        body = json.loads(request.content) if request.content else {}
+        body = json.loads(request.content) if request.content and request.method != "PUT" else {}
+        self.sent = request if request.method == "PUT" else self.sent
         self.bodies.append(body)
         match place:
             case ("POST", path) if path.endswith("/runs/stream"):
@@ -52,6 +69,15 @@ class Product:
                 return httpx.Response(
                     200, json={"threads": [{"threadId": OLD, "threadTitle": "Old talk", "summaries": rows}]}
                 )
+            case ("GET", "/api/kb/documents"):
+                return httpx.Response(200, json={"documents": [document("READY", name="old.md")]})
+            case ("POST", "/api/kb/documents"):
+                return self.offer(body)
+            case ("PUT", _):
+                return httpx.Response(200)
+            case ("GET", "/api/kb/documents/d-1"):
+                step = self.steps.pop(0)
+                return httpx.Response(404, json={"message": "no"}) if step is None else httpx.Response(200, json=step)
             case ("DELETE", "/api/memory/profile/tea" | "/api/memory/profile/gr%C3%BC%C3%9Fe"):
                 return httpx.Response(200, json={"ok": True})
             case ("DELETE", path) if path.startswith("/api/memory/threads/"):
@@ -66,7 +92,7 @@ class Product:
 async def api(product: Product) -> AsyncIterator[ChatApi]:
     transport = httpx.MockTransport(product.respond)
     async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as http:
-        yield ChatApi(http)
+        yield ChatApi(http, look_every=0, bucket=transport)
 
 
 async def hold(*lines: str, product: Product | None = None) -> str:
@@ -158,3 +184,56 @@ async def test_refusals_are_told_and_the_chat_goes_on():
 
 async def test_quit_ends_it():
     assert await hold("/help", "/quit", "never") == HELP + "\n"
+
+
+async def test_an_upload_is_followed_to_its_end(tmp_path):
+    file = tmp_path / "my herons.md"
+    file.write_bytes(b"The heron nests in March.")
+    product = Product()
+    read = document("MARKDOWN", pages=2, pagesDone=2)
+    product.steps = [None, document("PENDING"), document("PENDING"), read, document("READY", chunks=3, chunksDone=3)]
+    text = await hold(f"/upload '{file}'", product=product)
+    assert text.splitlines() == [
+        "  herons.md: PENDING",
+        "  herons.md: MARKDOWN, 2 of 2 pages",
+        "  herons.md: READY, 3 of 3 chunks",
+        "It can be searched now: ask about it.",
+    ]
+    (asked,) = [body for body in product.bodies if body]
+    assert (asked["name"], asked["size"], len(asked["sha256"])) == ("my herons.md", 25, 64)
+    assert product.sent.content == b"The heron nests in March."
+    assert (product.sent.headers["content-type"], "authorization" in product.sent.headers) == ("t/x", False)
+
+
+async def test_an_upload_that_fails_says_why(tmp_path):
+    file = tmp_path / "scan.pdf"
+    file.write_bytes(b"%PDF")
+    product = Product()
+    product.steps = [document("NEEDS_OCR", name="scan.pdf", reason="OCR is not there.")]
+    assert await hold(f"/upload {file}", product=product) == "  scan.pdf: NEEDS_OCR  OCR is not there.\n"
+
+
+async def test_bytes_that_are_there_are_not_sent_again(tmp_path):
+    file = tmp_path / "known.md"
+    file.write_bytes(b"known")
+    product = Product()
+    text = await hold(f"/upload {file}", product=product)
+    assert text.splitlines() == ["  known.md: READY", "It can be searched now: ask about it."]
+    assert product.sent is None
+
+
+async def test_what_cannot_be_uploaded_is_told_and_the_chat_goes_on(tmp_path):
+    large = tmp_path / "large.bin"
+    large.write_bytes(b"x" * 1001)
+    text = await hold("/upload", f"/upload {tmp_path}/none.pdf", f"/upload {tmp_path}", f"/upload {large}", "hi")
+    assert text.splitlines() == [
+        "Upload which file? /upload PATH",
+        f"There is no file {tmp_path}/none.pdf.",
+        f"{tmp_path} is not a file; /upload takes one file at a time.",
+        "A document may have up to 1000 bytes.",
+        "You said hi.",
+    ]
+
+
+async def test_documents_are_listed():
+    assert await hold("/documents") == "  old.md: READY\n"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from local.model.demo.source import DemoSource
-from tests.unit.local.conversation import CRYPTO, WEATHER, answer, called, request
+from tests.unit.local.conversation import CRYPTO, LOOKUP, SAVE, WEATHER, answer, called, request
 
 DEMO = DemoSource(pause=0)
 
@@ -213,3 +213,57 @@ async def test_title_is_short_and_made_of_the_users_words():
 async def test_text_streams_word_by_word():
     parts = [part async for part in DEMO.reply(request("What is my name?", profile={"name": "Ada"}))]
     assert [part.text for part in parts[:-1]] == ["Your ", "name: ", "Ada."]
+
+
+SEARCH = {"name": "search_knowledge_base", "schema": {"type": "object", "properties": {"query": {"type": "string"}}}}
+LIST = {"name": "list_documents", "schema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+DOCUMENTS = (SAVE, LOOKUP, SEARCH, LIST)
+FOUND = {
+    "ok": True,
+    "passages": [
+        {"number": 3, "document": "tea.md", "text": "# Tea\nGreen tea is steeped at seventy degrees."},
+        {"number": 4, "document": "herons.pdf", "text": "# Herons\nThey stand in rivers. The heron nests in March."},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("What do my documents say about herons?", ("search_knowledge_base", "What do my documents say about herons?")),
+        ("See :kb-document[herons.pdf]{documentId=d-1}", ("search_knowledge_base", "See herons.pdf")),
+        ("When does the heron nest?", ("search_knowledge_base", "When does the heron nest?")),
+    ],
+)
+async def test_documents_are_searched_for_what_is_asked_of_them(said, call):
+    name, arguments = await call_for(said, tools=DOCUMENTS)
+    assert (name, arguments["query"]) == call
+
+
+@pytest.mark.parametrize("said", ["Which documents do I have?", "List my files"])
+async def test_documents_are_listed_when_asked_which_there_are(said):
+    assert await call_for(said, tools=DOCUMENTS) == ("list_documents", {})
+
+
+@pytest.mark.parametrize("said", ["What is my name?", "Hello!", "The weather is fine today."])
+async def test_what_is_not_about_documents_does_not_search_them(said):
+    await text_for(said, tools=DOCUMENTS)
+
+
+async def test_the_answer_quotes_the_passage_that_fits_and_cites_it():
+    question = "When does the heron nest?"
+    said = await text_for(question, *called("search_knowledge_base", {"query": question}, FOUND), tools=DOCUMENTS)
+    assert said == "“herons.pdf” says: “The heron nests in March.” [4]"
+
+
+async def test_passages_without_a_word_of_the_question_are_no_answer():
+    question = "How high is the volcano?"
+    said = await text_for(question, *called("search_knowledge_base", {"query": question}, FOUND), tools=DOCUMENTS)
+    assert said == "I found nothing about that in your documents."
+
+
+async def test_a_document_that_came_with_the_message_is_read_there():
+    head = '{"documentId": "d-1", "name": "a.md"}'
+    block = f"<kb_document>\n{head}\nMy name is Eve. The heron nests in March.\n</kb_document>"
+    said = await text_for(f"When does the heron nest?\n{block}", tools=DOCUMENTS)
+    assert said == "“a.md” says: “The heron nests in March.”"

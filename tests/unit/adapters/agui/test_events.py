@@ -90,3 +90,23 @@ def test_an_event_is_one_line_for_every_reader():
     written = sse_of(content).decode()
     assert written.endswith("\n\n")
     assert len(written.strip().splitlines()) == 1
+
+
+def test_citations_are_an_event_of_their_own_before_the_text_is_closed():
+    cited = [{"number": 1, "documentId": "d", "name": "a.pdf"}]
+    events, _ = told(
+        AIMessageChunk("In March [1].", id="a"),
+        AIMessageChunk("", id="a", additional_kwargs={"citations": cited}),
+        AIMessage("Again [1].", id="b", additional_kwargs={"citations": cited}),
+    )
+    assert kinds(events) == [
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "CUSTOM",
+        "TEXT_MESSAGE_END",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "CUSTOM",
+        "TEXT_MESSAGE_END",
+    ]
+    assert (events[2].name, events[2].value) == ("citations", {"messageId": "a", "citations": cited})

@@ -56,7 +56,7 @@ async def test_tool_messages_are_shown_when_asked_for() -> None:
 
 def test_its_arguments_are_the_seeds() -> None:
     """LK02, LK03."""
-    (_, tool) = common_tools(Turns().deps)
+    _, tool, *_ = common_tools(Turns().deps)
 
     schema = convert_to_openai_tool(tool)["function"]["parameters"]
 

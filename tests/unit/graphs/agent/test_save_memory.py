@@ -40,12 +40,13 @@ async def saved(turns: Turns, user: Any = USER) -> dict[str, Any]:
 
 @pytest.mark.parametrize("agent", ["chat", "weather", "crypto", "code"])
 async def test_every_agent_has_it(agent: str) -> None:
-    """SM01, LK01."""
+    """SM01, LK01, KB23."""
     turns = Turns(settings=chat_settings(agents=(agent,)))
 
     await (await turns.thread()).say("Hi")
 
-    assert {"save_memory", "lookup_thread_messages"} <= set(turns.chat.requests[0].tools)
+    common = {"save_memory", "lookup_thread_messages", "search_knowledge_base", "list_documents"}
+    assert common <= set(turns.chat.requests[0].tools)
 
 
 async def test_there_is_no_tool_that_forgets() -> None:
@@ -55,7 +56,14 @@ async def test_there_is_no_tool_that_forgets() -> None:
 
     names = own | {tool.name for tool in common_tools(turns.deps)}
 
-    assert names == {"save_memory", "lookup_thread_messages", "get_weather", "get_crypto_price"}
+    assert names == {
+        "save_memory",
+        "lookup_thread_messages",
+        "search_knowledge_base",
+        "list_documents",
+        "get_weather",
+        "get_crypto_price",
+    }
 
 
 async def test_saves_and_answers_with_the_diff() -> None:
@@ -238,7 +246,7 @@ def _save_what_was_said(city: str) -> Say:
 async def test_the_model_cannot_name_a_user() -> None:
     """ID02, SM02: identity is no argument."""
     turns = Turns()
-    (tool, _) = common_tools(turns.deps)
+    tool, *_ = common_tools(turns.deps)
     call = ("save_memory", {"patches": [ADD_CITY], "userId": OTHER, "runtime": {"config": {}}, "user": OTHER})
     turns.chat._script.extend([Say("", [call]), "Done."])
 
@@ -252,7 +260,7 @@ async def test_the_model_cannot_name_a_user() -> None:
 
 def test_the_model_is_told_what_to_save_and_what_not() -> None:
     """SM22."""
-    (tool, _) = common_tools(Turns().deps)
+    tool, *_ = common_tools(Turns().deps)
     topics = [
         "durable",
         "passing matters",
