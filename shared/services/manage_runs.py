@@ -18,6 +18,9 @@ WAIT: Final = timedelta(seconds=20)
 SETTLES: Final = timedelta(seconds=5)
 """How long a reading of a thread waits for its run to stop, when the run was asked to."""
 
+STOP_COMES: Final = timedelta(seconds=1)
+"""How long such a reading waits to see whether the run is asked to stop."""
+
 _LOOK_EVERY: Final = 0.5
 
 
@@ -111,8 +114,8 @@ class ManageRuns:
         """Let a run end that is being stopped, so that who reads the thread then finds what was kept.
 
         A chat's page reads the thread as soon as stop is pressed, and in a browser that comes before the wish to stop,
-        whose address is a new one and is asked for first. So a thread that a run holds is looked at once more after
-        half a second. A run that nobody wants to stop is not waited for any longer.
+        whose address is a new one and is asked for first. So a thread that a run holds is looked at for
+        :data:`STOP_COMES` longer. A run that nobody wants to stop by then is not waited for.
 
         Raises
         ------
@@ -121,7 +124,7 @@ class ManageRuns:
         """
         row = await self._threads.get(user, thread)
         waited = timedelta(0)
-        while row.is_busy(self._clock.now()) and (row.cancel_requested or not waited) and waited < SETTLES:
+        while row.is_busy(self._clock.now()) and waited < (SETTLES if row.cancel_requested else STOP_COMES):
             await self._pause(_LOOK_EVERY)
             waited += timedelta(seconds=_LOOK_EVERY)
             row = await self._threads.get(user, thread)

@@ -53,6 +53,7 @@ export async function inBrowser(use) {
 
 /** One tab with the chat. */
 export class Tab {
+  sent = [];
   preflights = [];
   complaints = [];
 
@@ -65,7 +66,7 @@ export class Tab {
   async at(address) {
     const devtools = await this.page.context().newCDPSession(this.page);
     devtools.on("Network.requestWillBeSent", ({ request }) => {
-      if (request.method === "OPTIONS") this.preflights.push(request.url);
+      (request.method === "OPTIONS" ? this.preflights : this.sent).push(new URL(request.url).pathname);
     });
     await devtools.send("Network.enable");
     await this.page.goto(address);

@@ -6,7 +6,7 @@ import pytest
 from shared.domain.errors import NotFoundError, StoreError, ThreadNotFoundError
 from shared.domain.runs import RunRow
 from shared.domain.threads import ThreadRow
-from shared.services.manage_runs import SETTLES, WAIT, ManageRuns
+from shared.services.manage_runs import SETTLES, STOP_COMES, WAIT, ManageRuns
 from tests.fakes.clock import FixedClock
 from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.threads import InMemoryThreads
@@ -140,22 +140,21 @@ async def test_a_run_that_does_not_hold_its_thread_cannot_be_stopped(world):
             await world.service.cancel(user, THREAD, run)
 
 
-@pytest.mark.parametrize("asked_during_the_first_look", [False, True])
-async def test_who_reads_a_thread_whose_run_is_being_stopped_waits_for_the_run(world, asked_during_the_first_look):
+@pytest.mark.parametrize("asked_after", [0, 0.5, 1])
+async def test_who_reads_a_thread_whose_run_is_being_stopped_waits_for_the_run(world, asked_after):
     lease = (await world.begin(1)).lease
 
     async def stop_and_let_go():
-        if world.paused == 0.5 and asked_during_the_first_look:
+        if world.paused == asked_after:
             await world.service.cancel(USER, THREAD, run_number(1))
-        if world.paused == 1.5:
+        if world.paused == 2:
             await world.threads.release(USER, THREAD, lease, status="idle", now=world.clock.now())
 
-    if not asked_during_the_first_look:
-        await world.service.cancel(USER, THREAD, run_number(1))
+    await stop_and_let_go()
     world.while_pausing = stop_and_let_go
     await world.service.settle(USER, THREAD)
 
-    assert world.paused == 1.5
+    assert world.paused == 2
 
 
 async def test_a_run_that_does_not_stop_is_not_waited_for_without_end(world):
@@ -166,12 +165,12 @@ async def test_a_run_that_does_not_stop_is_not_waited_for_without_end(world):
     assert world.paused == SETTLES.total_seconds()
 
 
-async def test_a_run_that_nobody_stops_is_looked_at_twice_and_an_idle_thread_once(world):
+async def test_a_run_that_nobody_stops_is_not_waited_for_nor_is_an_idle_thread(world):
     await world.service.settle(USER, THREAD)
     idle = world.paused
     await world.begin(1)
     await world.service.settle(USER, THREAD)
 
-    assert (idle, world.paused) == (0, 0.5)
+    assert (idle, world.paused) == (0, STOP_COMES.total_seconds())
     with pytest.raises(ThreadNotFoundError):
         await world.service.settle(OTHER, THREAD)

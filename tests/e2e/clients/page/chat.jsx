@@ -29,6 +29,11 @@ function Chat() {
 
   const human = (content) => ({ messages: [{ type: "human", content }] });
   const before = (message) => stream.getMessagesMetadata(message)?.firstSeenState?.parent_checkpoint;
+  // The run's own stream brings its end, and what it kept.
+  const end = async () => {
+    const [run] = await stream.client.runs.list(threadId, { status: "running" });
+    if (run) await stream.client.runs.cancel(threadId, run.run_id);
+  };
   const typed = (go) => () => (go(text), setText(""));
 
   const branches = (message) => {
@@ -68,6 +73,7 @@ function Chat() {
       <button onClick={() => stream.stop()} disabled={!stream.isLoading}>
         stop
       </button>
+      <button onClick={end}>end</button>
       <output>{stream.isLoading || stream.isThreadLoading ? "busy" : "at rest"}</output>
       <small>{stream.history.length} checkpoints</small>
     </>
