@@ -25,7 +25,7 @@ Subgraphs = Annotated[bool, Query(description="Whether to give the states of ope
 
 async def get_state(thread: InThread, user: User, chat: InChat, subgraphs: Subgraphs = False) -> Response:
     """Give a thread's state; that of a thread in which nothing was said is empty."""
-    await chat.threads.get(user, thread)
+    await chat.runs.settle(user, thread)
     snapshot = await chat.runner.reading(user).aget_state(config_of(thread), subgraphs=subgraphs)
     state = state_object(snapshot, thread)
     return json_reply(state if _is_stored(snapshot) else {**state, "values": {}})
@@ -108,7 +108,7 @@ async def post_history(thread: InThread, body: HistoryQuery, user: User, chat: I
 async def _history(thread: ThreadId, query: HistoryQuery, user: UserId, chat: Chat) -> Response:
     if query.checkpoint is not None and (query.checkpoint.checkpoint_ns or query.checkpoint.checkpoint_id):
         raise InvalidInputError("checkpoint: History is of the thread itself; use 'before' for where it begins.")
-    await chat.threads.get(user, thread)
+    await chat.runs.settle(user, thread)
     before = query.before and query.before.checkpoint_id
     snapshots = chat.runner.reading(user).aget_state_history(
         config_of(thread),

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,12 @@ _TASK_ROOT: Final = "/var/task/"
 
 @asynccontextmanager
 async def deployed_gateway(
-    layout: Layout, address: CloudAddress, deployment: Deployment, functions_see: Mapping[str, str]
+    layout: Layout,
+    address: CloudAddress,
+    deployment: Deployment,
+    functions_see: Mapping[str, str],
+    *,
+    run: Callable[[FunctionCode], FunctionCode] = lambda code: code,
 ) -> AsyncGenerator[Gateway]:
     """Give the gateway before a deployment, its functions started, while the context lasts.
 
@@ -41,6 +46,8 @@ async def deployed_gateway(
         What is deployed there.
     functions_see : mapping
         Variables that every function gets, besides its own.
+    run : callable, optional
+        Given a function's code as it is deployed, what to run in its place: how a test adds an agent.
 
     Raises
     ------
@@ -48,7 +55,7 @@ async def deployed_gateway(
         When a function does not start.
     """
     async with AsyncExitStack() as stack:
-        yield await _gateway(stack, layout, address, deployment, functions_see)
+        yield await _gateway(stack, layout, address, deployment, functions_see, run)
 
 
 async def _gateway(
@@ -57,19 +64,21 @@ async def _gateway(
     address: CloudAddress,
     deployment: Deployment,
     functions_see: Mapping[str, str],
+    run: Callable[[FunctionCode], FunctionCode],
 ) -> Gateway:
     template_path = api_template(deployment.assembly)
     template = read_template(template_path)
     functions: dict[str, FunctionPool] = {}
     for logical_id in template.streaming:
-        code = await asyncio.to_thread(_code_of, logical_id, layout, address, functions_see)
-        pool = FunctionPool(code, layout.logs / f"{code.task_root.name}.log")
+        code = run(await asyncio.to_thread(_code_of, logical_id, layout, address, functions_see))
+        log = layout.logs / f"{code.task_root.name}.log"
+        pool = FunctionPool(code, log)
         stack.push_async_callback(pool.close)
         functions[logical_id] = pool
         try:
             await pool.warm()
         except StartError as error:
-            raise LocalFault(str(error), layout.logs / f"{code.task_root.name}.log") from error
+            raise LocalFault(str(error), log) from error
     keys = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=10))
     upstream = await stack.enter_async_context(httpx.AsyncClient(base_url=deployment.api_url(address), trust_env=False))
     return Gateway(

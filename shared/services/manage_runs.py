@@ -15,6 +15,12 @@ from shared.ports import Clock, Runs, Threads
 WAIT: Final = timedelta(seconds=20)
 """How long one request waits for a run to stop; a run looks about once a second whether it is to."""
 
+SETTLES: Final = timedelta(seconds=5)
+"""How long a reading of a thread waits for its run to stop, when the run was asked to."""
+
+STOP_COMES: Final = timedelta(seconds=1)
+"""How long such a reading waits to see whether the run is asked to stop."""
+
 _LOOK_EVERY: Final = 0.5
 
 
@@ -103,6 +109,25 @@ class ManageRuns:
         while wait and waited < WAIT and await self._goes_on(user, thread, run):
             await self._pause(_LOOK_EVERY)
             waited += timedelta(seconds=_LOOK_EVERY)
+
+    async def settle(self, user: UserId, thread: ThreadId) -> None:
+        """Let a run end that is being stopped, so that who reads the thread then finds what was kept.
+
+        A chat's page reads the thread as soon as stop is pressed, and in a browser that comes before the wish to stop,
+        whose address is a new one and is asked for first. So a thread that a run holds is looked at for
+        :data:`STOP_COMES` longer. A run that nobody wants to stop by then is not waited for.
+
+        Raises
+        ------
+        ThreadNotFoundError
+            When there is no such thread for this user.
+        """
+        row = await self._threads.get(user, thread)
+        waited = timedelta(0)
+        while row.is_busy(self._clock.now()) and waited < (SETTLES if row.cancel_requested else STOP_COMES):
+            await self._pause(_LOOK_EVERY)
+            waited += timedelta(seconds=_LOOK_EVERY)
+            row = await self._threads.get(user, thread)
 
     async def _goes_on(self, user: UserId, thread: ThreadId, run: RunId) -> bool:
         row = await self._threads.get(user, thread)

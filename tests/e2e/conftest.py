@@ -12,10 +12,11 @@ from local.cloud.users import Credentials
 from local.layout import Layout
 from local.loopback import free_port
 from local.product import LocalProduct
+from tests.e2e.added_agent import with_agent
 from tests.e2e.functions import Functions
 from tests.e2e.model import Model
 from tests.e2e.people import People
-from tests.e2e.stack import running
+from tests.e2e.stack import running, running_beside
 from tests.e2e.turn_ends import TurnEnds
 
 KEEP_RECENT = 3
@@ -53,9 +54,14 @@ class Restart:
 
 
 @pytest.fixture(scope="session")
-def restarted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalProduct, Restart]]:
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """Where the product keeps its state."""
+    return Layout(tmp_path_factory.mktemp("local"))
+
+
+@pytest.fixture(scope="session")
+def restarted(layout: Layout) -> Iterator[tuple[LocalProduct, Restart]]:
     """Start, leave something behind, stop, start again with the local cloud at another port."""
-    layout = Layout(tmp_path_factory.mktemp("local"))
     context = {"keep_recent": str(KEEP_RECENT), "buffer_turns": str(BUFFER_TURNS)}
     who, thread = Credentials.new(f"{uuid4().hex}@everthread.test"), str(uuid4())
     with running(layout.state, free_port(), context) as first:
@@ -76,6 +82,15 @@ def product(restarted: tuple[LocalProduct, Restart]) -> LocalProduct:
 @pytest.fixture(scope="session")
 def restart(restarted: tuple[LocalProduct, Restart]) -> Restart:
     return restarted[1]
+
+
+@pytest.fixture(scope="session")
+def asking_product(
+    product: LocalProduct, layout: Layout, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProduct]:
+    """The same deployment at another address, with an agent that asks back."""
+    with running_beside(product, layout.state, with_agent("asking", tmp_path_factory.mktemp("agents"))) as beside:
+        yield beside
 
 
 @pytest.fixture(scope="session")

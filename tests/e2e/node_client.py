@@ -34,6 +34,12 @@ def install() -> None:
     _INSTALLED.touch()
 
 
+def chromium() -> str | None:
+    """Find a Chromium; ``None`` when the machine has none. Nothing downloads one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name)) is not None), None)
+
+
 async def run(script: str, product: LocalProduct, person: Person, **more: str) -> None:
     """Run a script to its end; what it says of a failure becomes the test's."""
     given = {

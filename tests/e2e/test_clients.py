@@ -3,14 +3,26 @@
 import pytest
 from langgraph.pregel.remote import RemoteGraph
 
-from local.model.script import Failure, Reply, Wait
+from local.model.script import Failure, Reply, ScriptedCall, Wait
 from tests.e2e import node_client
+from tests.e2e.model import user_texts
 from tests.e2e.people import content_text
 
 
 @pytest.fixture(scope="session")
 def npm_clients():
     node_client.install()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    found = node_client.chromium()
+    if found is None:
+        pytest.skip("There is no Chromium on this machine.")
+    return found
+
+
+ASKS = Reply(text="Let me ask.", tool_calls=[ScriptedCall(name="ask_the_user", arguments={"question": "Which day?"})])
 
 
 async def test_the_javascript_sdk(product, people, model, npm_clients, word):
@@ -36,6 +48,52 @@ async def test_use_stream_in_a_page(product, people, model, npm_clients, word):
     }.items():
         await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
     await node_client.run("react.mjs", product, people.someone(), word=word)
+
+
+async def test_use_stream_in_a_browser(product, people, model, npm_clients, chromium, word):
+    for question, replies in {
+        "Count": [Reply(text="one two", waits=[Wait(gate=f"{word}-first", before=1)])],
+        "And then": [Reply(text="three")],
+        "Instead": [Reply(text="four"), Reply(text="five")],
+        "Reload": [Reply(text="before after", waits=[Wait(gate=f"{word}-reload", before=1)])],
+        "Speak": [Reply(text="a b", waits=[Wait(gate=f"{word}-stop", before=1)])],
+        "Halt": [Reply(text="b c", waits=[Wait(gate=f"{word}-halt", before=1)])],
+        "Fail": [Reply(failure=Failure(code="AccessDeniedException"))],
+    }.items():
+        await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
+    await node_client.run("page.mjs", product, people.someone(), word=word, chromium=chromium)
+
+
+async def test_one_thread_in_two_tabs_of_a_browser(product, people, model, npm_clients, chromium, word):
+    gate = Wait(gate=f"{word}-first", before=1)
+    await model.script(Reply(text="one two", waits=[gate]), last_user_contains=f"Mine, {word}", kind="answer")
+    await model.script(Reply(text="three"), last_user_contains=f"Yours, {word}", kind="answer")
+    await node_client.run("tabs.mjs", product, people.someone(), word=word, chromium=chromium)
+
+
+async def test_an_agent_that_asks_back_in_a_browser(asking_product, people, model, npm_clients, chromium, word):
+    await model.script(ASKS, Reply(text="Booked."), contains=word, kind="answer")
+    await node_client.run("asking.mjs", asking_product, people.someone(), word=word, chromium=chromium)
+
+
+async def test_the_vercel_transport(product, people, model, npm_clients, word):
+    for question, replies in {
+        "Count": [Reply(text="one two", waits=[Wait(gate=f"{word}-first", before=1)])],
+        "And then": [Reply(text="three")],
+        "Fail": [Reply(failure=Failure(code="AccessDeniedException"))],
+        "Mine": [Reply(text="four")],
+        "Yours": [Reply(text="five")],
+    }.items():
+        await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
+    await node_client.run("vercel.mjs", product, people.someone(), word=word)
+
+    second, last = [
+        user_texts(request)
+        for request in await model.answers(word)
+        if any(f"{question}, {word}" in user_texts(request)[-1] for question in ("And then", "Yours"))
+    ]
+    assert second == [f"Count, {word}", f"And then, {word}?"]
+    assert last == [f"Mine, {word}", f"Yours, {word}"]
 
 
 async def test_the_agui_client_with_its_verifier(product, people, model, npm_clients, word):

@@ -26,7 +26,7 @@ export async function until(what, look) {
   for (;;) {
     const found = await look();
     if (found) return found;
-    if (Date.now() > end) throw new Error(`This never came: ${what}`);
+    if (Date.now() > end) throw new Error(`This never came: ${typeof what === "function" ? what() : what}`);
     await new Promise((wake) => setTimeout(wake, 50));
   }
 }

@@ -101,6 +101,19 @@ async def test_a_run_that_is_stopped_keeps_what_it_said():
     assert [event.outcome for event in slow.api.runs.events.published] == ["cancelled"]
 
 
+@pytest.mark.parametrize("route", ["state", "history"])
+async def test_who_reads_at_once_after_a_stop_finds_what_was_kept(route):
+    """A page reads the thread when stop is pressed, and shows what it finds."""
+    slow = Slow()
+    reading, run = await slow.begin()
+    await slow.cancel(run)
+    read = (await slow.client.get(f"/threads/{slow.thread}/{route}")).json()
+    await reading
+
+    head = read[0] if route == "history" else read
+    assert [message["content"] for message in head["values"]["messages"]] == ["Hi", "Once"]
+
+
 async def test_whoever_waits_is_answered_when_the_run_has_stopped():
     slow = Slow()
     reading, run = await slow.begin()

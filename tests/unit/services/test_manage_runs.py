@@ -6,7 +6,7 @@ import pytest
 from shared.domain.errors import NotFoundError, StoreError, ThreadNotFoundError
 from shared.domain.runs import RunRow
 from shared.domain.threads import ThreadRow
-from shared.services.manage_runs import WAIT, ManageRuns
+from shared.services.manage_runs import SETTLES, STOP_COMES, WAIT, ManageRuns
 from tests.fakes.clock import FixedClock
 from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.threads import InMemoryThreads
@@ -138,3 +138,39 @@ async def test_a_run_that_does_not_hold_its_thread_cannot_be_stopped(world):
     for user, run in ((USER, run_number(1)), (USER, run_number(2)), (OTHER, run_number(1))):
         with pytest.raises(NotFoundError):
             await world.service.cancel(user, THREAD, run)
+
+
+@pytest.mark.parametrize("asked_after", [0, 0.5, 1])
+async def test_who_reads_a_thread_whose_run_is_being_stopped_waits_for_the_run(world, asked_after):
+    lease = (await world.begin(1)).lease
+
+    async def stop_and_let_go():
+        if world.paused == asked_after:
+            await world.service.cancel(USER, THREAD, run_number(1))
+        if world.paused == 2:
+            await world.threads.release(USER, THREAD, lease, status="idle", now=world.clock.now())
+
+    await stop_and_let_go()
+    world.while_pausing = stop_and_let_go
+    await world.service.settle(USER, THREAD)
+
+    assert world.paused == 2
+
+
+async def test_a_run_that_does_not_stop_is_not_waited_for_without_end(world):
+    await world.begin(1)
+    await world.service.cancel(USER, THREAD, run_number(1))
+    await world.service.settle(USER, THREAD)
+
+    assert world.paused == SETTLES.total_seconds()
+
+
+async def test_a_run_that_nobody_stops_is_not_waited_for_nor_is_an_idle_thread(world):
+    await world.service.settle(USER, THREAD)
+    idle = world.paused
+    await world.begin(1)
+    await world.service.settle(USER, THREAD)
+
+    assert (idle, world.paused) == (0, STOP_COMES.total_seconds())
+    with pytest.raises(ThreadNotFoundError):
+        await world.service.settle(OTHER, THREAD)
