@@ -58,7 +58,7 @@ async def test_history_is_newest_first_in_an_unbroken_chain(api):
         thread = await a_thread(client, "a", "b", "c")
         states = (await client.post(f"/threads/{thread}/history", json={})).json()
 
-    assert [len(state["values"]["messages"]) for state in states] == [6, 4, 2]
+    assert [len(state["values"]["messages"]) for state in states] == [6, 4, 2, 0]
     ids = [state["checkpoint"]["checkpoint_id"] for state in states]
     parents = [state["parent_checkpoint"] and state["parent_checkpoint"]["checkpoint_id"] for state in states]
     assert parents == [*ids[1:], None]
