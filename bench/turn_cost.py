@@ -190,9 +190,10 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
         timing=RunTiming(watch_every=timedelta(minutes=5), renew_every=timedelta(minutes=5), hold=timedelta(hours=1)),
     )
     purge_queue = SqsPurgeQueue(clients["sqs"], queue)
+    manage_threads = ManageThreads(threads, purge_queue, clock, metrics)
     chat = Chat(
-        threads=ManageThreads(threads, purge_queue, clock, metrics),
-        copies=CopyThread(threads, runner, purge_queue, clock),
+        threads=manage_threads,
+        copies=CopyThread(threads, runner, manage_threads, clock),
         runs=ManageRuns(threads, runs, clock),
         follow=FollowRun(threads, runs, clock),
         runner=runner,

@@ -225,9 +225,9 @@ class Threads(Protocol):
         status: ThreadStatus,
         now: datetime,
         checkpoint_id: str | None = None,
-        keep_pending: bool = False,
+        pending: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Give the lease back with what the thread is now; drops ``pending`` unless told to keep it.
+        """Give the lease back with what the thread is now; of the messages the row keeps only ``pending`` stay.
 
         The row says nothing of the run any more.
 

@@ -17,6 +17,7 @@ from functions.chat.wiring import Account, Chat, InChat, User
 from shared.adapters.langgraph_api.sse import HEARTBEAT, MEDIA_TYPE
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.root_checkpoint import root_checkpoint_id
 from shared.domain.turns import is_answered, turns_of
 from shared.graphs.runs.request import ResumeCommand, RunRequest
 from shared.graphs.runs.run import Run
@@ -115,15 +116,15 @@ async def _messages(chat: Chat, user: UserId, thread: ThreadId) -> Sequence[AnyM
     return _messages_in(snapshot.values)
 
 
-async def _before(chat: Chat, user: UserId, thread: ThreadId, message_id: str | None) -> str | None:
-    """Give the checkpoint that a message came after; ``None`` when it is the first, whose stored answer is given."""
+async def _before(chat: Chat, user: UserId, thread: ThreadId, message_id: str | None) -> str:
+    """Give the checkpoint that a message came after; the thread's root when it is the first."""
     graph = chat.runner.reading(user)
     snapshot = await graph.aget_state(config_of(thread))
     while snapshot.parent_config is not None:
         snapshot = await graph.aget_state(snapshot.parent_config)
         if message_id not in {message.id for message in _messages_in(snapshot.values)}:
-            return snapshot.config.get("configurable", {}).get("checkpoint_id")
-    return None
+            return str(snapshot.config.get("configurable", {}).get("checkpoint_id"))
+    return root_checkpoint_id(thread)
 
 
 def _messages_in(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state

@@ -12,20 +12,22 @@ _BESIDE: Final[Mapping[str, str]] = {
     "GET /assistants/{assistant_id}": "By id and by the graph's name.",
     "GET /assistants/{assistant_id}/schemas": "No configuration and no context is taken, so both schemas are null.",
     "POST /threads": """A `title` in the metadata names the thread; `history_policy` says how it is kept short. The id
-        of a deleted thread is not given again. `ttl` and `supersteps` are refused.""",
+        of a deleted thread is not given again: 409, which says so. `ttl` and `supersteps` are refused.""",
     "POST /threads/search": """`values` is the beginning of the first message and `interrupts` is empty: lists are read
         from rows, never from states. `values`, `ids` and `extract` are refused.""",
     "GET /threads/{thread_id}": "`values` as in lists; `interrupts` as they are. The state has everything.",
     "PATCH /threads/{thread_id}": "A `title` renames. `ttl` is refused.",
     "DELETE /threads/{thread_id}": "Gone at once; what it held is removed soon after.",
     "POST /threads/{thread_id}/copy": "Without its runs; what is known of earlier turns is summarised anew.",
-    "POST /threads/{thread_id}/state": """Under the thread's lease: 409 while a run holds it. Only `messages` can be
-        changed; `{"type": "remove", "id": …}` removes one.""",
+    "POST /threads/{thread_id}/state": """Under the thread's lease: 409 with `Retry-After` while a run holds it. Only
+        `messages` can be changed; `{"type": "remove", "id": …}` removes one.""",
     "POST /threads/{thread_id}/state/checkpoint": """`checkpoint_ns` finds the state of an agent that waits.
         `checkpoint_map` is refused.""",
-    "GET /threads/{thread_id}/history": "`before` is the id of a checkpoint.",
-    "POST /threads/{thread_id}/history": """`before` is a checkpoint, its id, or a config that has it. `checkpoint` may
-        name the root namespace only.""",
+    "GET /threads/{thread_id}/history": """`before` is the id of a checkpoint. The last state is the one before the
+        first turn, empty and not stored: where to start to edit or regenerate the first message. A page also ends after
+        64 MB; what comes next is `before` its last state.""",
+    "POST /threads/{thread_id}/history": """As with GET; `before` is a checkpoint, its id, or a config that has it.
+        `checkpoint` may name the root namespace only.""",
     "GET /threads/{thread_id}/runs": """Runs are known for 30 days. None is ever `pending`: a run that waits for its
         thread has no row yet.""",
     "GET /threads/{thread_id}/runs/{run_id}": "As in the list. 404 for a run that was undone.",
@@ -58,6 +60,26 @@ _EVENTS: Final[Mapping[str, str]] = {
     "error": "`error`, a code to switch on, and `message`. The last event of a run that failed.",
     "end": "`run_id` and `status`. The last event of every other run; the reference sends nothing in it.",
 }
+
+_MESSAGES: Final = (
+    ("A message whose id the thread has, with the same words", """The thread keeps its own. If it is the last one of the
+        input and has its answer, that answer is given without a call of the model; words count, not whether they come
+        as a text or as parts."""),
+    ("The same with other words", """422. A message is edited by a run that starts at the checkpoint before it. Only a
+        question that has no reply yet is put in place of the old."""),
+    ("Two messages of one request with one id, or a human message with the id of an answer", "422."),
+    ("Images", """PNG, JPEG, GIF and WebP in the message itself, each up to 3.75 MB and 8,000 pixels a side, 20 in a
+        message; the data must be what it says it is. Else 422."""),
+    ("Tool calls in AI messages", """Kept as they come; two calls of one message with one id are a 422. The model gets
+        ids and names that Bedrock takes, a call without a result gets one that says so, and a result without a call is
+        left out. A last message that is the result of no call is a 422."""),
+    ("Tool calls of the model that JSON readers or the database cannot hold", """Not carried out, and the model is told:
+        whole numbers of more than 64 bits, NaN, halves of surrogate pairs, more than 64 levels, broken JSON. The
+        message has `faulty_calls` in its `response_metadata`."""),
+    ("A message that the model refuses", """`MODEL_REFUSED`; the message stays in the thread. Later turns do not send
+        images and files of messages that were never answered, and if the model refuses all the same, it is asked once
+        more with what was said in answered turns only."""),
+)  # fmt: skip
 
 _NOT_OFFERED: Final[Mapping[str, str]] = {
     "`POST /threads/{thread_id}/runs`, `/runs`, `/runs/batch`, `GET …/join`": """Runs in the background: a run is
@@ -120,6 +142,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield as_markdown(RULES)
     yield "## Options of a run without a thread, where they differ\n"
     yield as_markdown(STATELESS_RULES)
+    yield from _table("## Messages", ("what comes in", "what becomes of it"), _MESSAGES)
     yield from _table("## Events", ("event", "what it holds"), [(f"`{name}`", what) for name, what in _EVENTS.items()])
     yield "With `stream_subgraphs` the namespace of an agent follows the name: `updates|chat_agent:…`.\n"
     yield from _table("## Not offered", ("route", "why"), list(_NOT_OFFERED.items()))

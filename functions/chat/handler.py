@@ -110,9 +110,10 @@ runner = GraphRunner(
     ),
 )
 purge_queue = SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url)
+manage_threads = ManageThreads(threads, purge_queue, clock, metrics)
 chat = Chat(
-    threads=ManageThreads(threads, purge_queue, clock, metrics),
-    copies=CopyThread(threads, runner, purge_queue, clock),
+    threads=manage_threads,
+    copies=CopyThread(threads, runner, manage_threads, clock),
     runs=ManageRuns(threads, runs, clock),
     follow=FollowRun(threads, runs, clock),
     runner=runner,

@@ -1,7 +1,7 @@
 """The routes of a thread's states. The owner is checked before any checkpoint is read."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import Query, Response
@@ -12,10 +12,15 @@ from functions.chat.run_requests import checkpoint_id_of, read_checkpoint_id, st
 from functions.chat.wiring import Chat, InChat, InThread, User, json_reply
 from shared.adapters.langgraph_api.bodies import MAX_PAGE, Checkpoint, HistoryQuery, StateAt, StateUpdate
 from shared.adapters.langgraph_api.json_encoding import encode
-from shared.adapters.langgraph_api.objects import Snapshot, checkpoint_object, state_object
+from shared.adapters.langgraph_api.objects import ROOT_METADATA, Snapshot, checkpoint_object, root_state, state_object
 from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
+from shared.domain.root_checkpoint import is_root
+from shared.domain.threads import ThreadRow
 from shared.graphs.runs.state_change import StateChange
+
+HISTORY_BYTES: Final = 64 * 1024 * 1024
+"""After so many bytes a page of history ends, whatever its limit: Lambda cuts replies of 200 MB off."""
 
 _END = "__end__"
 """What LangGraph calls the place after the last node."""
@@ -35,7 +40,9 @@ async def get_state_at(
     thread: InThread, checkpoint_id: UUID, user: User, chat: InChat, subgraphs: Subgraphs = False
 ) -> Response:
     """Give an earlier state of a thread."""
-    await chat.threads.get(user, thread)
+    row = await chat.threads.get(user, thread)
+    if is_root(str(checkpoint_id), thread):
+        return json_reply(root_state(thread, row.created_at))
     config = config_of(thread, str(checkpoint_id))
     snapshot = await chat.runner.reading(user).aget_state(config, subgraphs=subgraphs)
     if not _is_stored(snapshot):
@@ -49,7 +56,9 @@ async def post_state_at(thread: InThread, body: StateAt, user: User, chat: InCha
     if body.checkpoint.checkpoint_map:
         raise InvalidInputError("checkpoint.checkpoint_map: A checkpoint is found by its namespace and id.")
     found = checkpoint_id_of(body.checkpoint, thread)
-    await chat.threads.get(user, thread)
+    row = await chat.threads.get(user, thread)
+    if is_root(found, thread) and not namespace:
+        return json_reply(root_state(thread, row.created_at))
     place = config_of(thread, found, namespace)
     try:
         snapshot = await chat.runner.reading(user).aget_state(place, subgraphs=bool(body.subgraphs))
@@ -108,27 +117,47 @@ async def post_history(thread: InThread, body: HistoryQuery, user: User, chat: I
 async def _history(thread: ThreadId, query: HistoryQuery, user: UserId, chat: Chat) -> Response:
     if query.checkpoint is not None and (query.checkpoint.checkpoint_ns or query.checkpoint.checkpoint_id):
         raise InvalidInputError("checkpoint: History is of the thread itself; use 'before' for where it begins.")
-    await chat.runs.settle(user, thread)
-    before = query.before and query.before.checkpoint_id
-    snapshots = chat.runner.reading(user).aget_state_history(
+    row = await chat.runs.settle(user, thread)
+    before = read_checkpoint_id(query.before and query.before.checkpoint_id, "before")
+    states = _states(row, query, before, chat)
+    # The first is read before the reply begins: what goes wrong there can still be told by a status.
+    first = await anext(states, None)
+    return StreamingResponse(_as_json(first, states), media_type="application/json")
+
+
+async def _states(row: ThreadRow, query: HistoryQuery, before: str | None, chat: Chat) -> AsyncIterator[bytes]:
+    """Give a page of a thread's states, one after the other: together a long thread's would not fit into memory."""
+    thread, graph = row.thread_id, chat.runner.reading(row.user_id)
+    if is_root(before, thread):
+        return
+    snapshots = graph.aget_state_history(
         config_of(thread),
         filter=query.metadata,
-        before=None if before is None else config_of(thread, read_checkpoint_id(before, "before")),
+        before=None if before is None else config_of(thread, before),
         limit=query.limit,
     )
-    # The first is read before the reply begins: what goes wrong there can still be told by a status.
-    first = await anext(snapshots, None)
-    return StreamingResponse(_as_json(thread, first, snapshots), media_type="application/json")
+    count, size = 0, 0
+    async for snapshot in snapshots:
+        state = encode(state_object(snapshot, thread))
+        count += 1
+        size += len(state)
+        yield state
+        del snapshot, state
+        if size >= HISTORY_BYTES:
+            return
+    fits = (query.metadata or {}).items() <= ROOT_METADATA.items()
+    if count < query.limit and fits and (count or _is_stored(await graph.aget_state(config_of(thread)))):
+        yield encode(root_state(thread, row.created_at))
 
 
-async def _as_json(thread: ThreadId, first: Snapshot | None, rest: AsyncIterator[Snapshot]) -> AsyncIterator[bytes]:
-    """Give a list, state by state: a long thread's would not fit into memory."""
+async def _as_json(first: bytes | None, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     if first is None:
         yield b"[]"
         return
-    yield b"[" + encode(state_object(first, thread))
-    async for snapshot in rest:
-        yield b"," + encode(state_object(snapshot, thread))
+    yield b"[" + first
+    del first
+    async for state in rest:
+        yield b"," + state
     yield b"]"
 
 

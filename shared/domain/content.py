@@ -53,6 +53,53 @@ def is_attachment(part: object) -> bool:
     return isinstance(kind, str) and kind in _KINDS
 
 
+def says_the_same(one: object, other: object) -> bool:
+    """Say whether two contents are one message, which a client may send again in another shape or in less detail.
+
+    Parameters
+    ----------
+    one : object
+        A string or a list of parts, as it is known.
+    other : object
+        As it came again: perhaps a list instead of a string, and perhaps without its images and files.
+
+    Returns
+    -------
+    bool
+        Whether the words are the same, and the images as well if there are any in ``other``.
+    """
+    images = _images(other)
+    return _words(one) == _words(other) and (not images or images == _images(one))
+
+
+def _words(content: object) -> str:
+    parts = cast("list[object]", content) if isinstance(content, list) else [content]
+    return " ".join(" ".join(part if isinstance(part, str) else _word_of(part) for part in parts).split())
+
+
+def _word_of(part: object) -> str:
+    match part:
+        case {"type": str(kind), "text": str(text)} if kind in _TEXTS:
+            return text
+        case _:
+            return ""
+
+
+def _images(content: object) -> list[str]:
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    return [data for part in parts if (data := _image_data(part))]
+
+
+def _image_data(part: object) -> str | None:
+    match part:
+        case {"type": "image", "base64": str(data)}:
+            return data
+        case {"type": "image_url", "image_url": {"url": str(address)}}:
+            return address.partition(",")[2] or address
+        case _:
+            return None
+
+
 def text_of(content: object) -> str:
     """Give what a message says, as text.
 

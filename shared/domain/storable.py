@@ -48,7 +48,9 @@ def _fault(value: object, levels: int) -> str | None:
         case Mapping() | list() | tuple():
             if levels == 0:
                 return f"It is nested more than {MAX_DEPTH} levels deep"
-            return next((fault for each in _members(value) if (fault := _fault(each, levels - 1))), None)
+            return next(
+                (fault for each in _members(cast("object", value)) if (fault := _fault(each, levels - 1))), None
+            )
         case _:
             return None
 

@@ -1,11 +1,24 @@
 """Copying a thread with everything that was said in it."""
 
+import logging
 import uuid
 from dataclasses import replace
+from typing import Protocol
 
+from shared.domain.errors import EverthreadError
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.threads import ThreadRow
-from shared.ports import CheckpointCopies, Clock, PurgeQueue, Threads
+from shared.ports import CheckpointCopies, Clock, Threads
+
+_log = logging.getLogger(__name__)
+
+
+class DeleteThread(Protocol):
+    """What deletes a thread with all it has; :class:`~shared.services.manage_threads.ManageThreads` does."""
+
+    async def delete(self, user: UserId, thread: ThreadId) -> None:
+        """Make the thread invisible, and queue the removal of what it has."""
+        ...
 
 
 class CopyThread:
@@ -14,22 +27,25 @@ class CopyThread:
     The copy has the row and the checkpoints. Summaries are not copied: the next turns make them anew. Neither are
     runs, which were runs of the other thread.
 
+    No lease is held. Of the source, checkpoints are copied up to the one that was its newest when the copy began, and
+    those do not change; what a run stores meanwhile is not in the copy. The target refuses runs until it is complete.
+
     Parameters
     ----------
     threads : Threads
         The rows.
     checkpoints : CheckpointCopies
         The message log.
-    purge_queue : PurgeQueue
-        Where the removal of a copy is queued that was broken off.
+    manage : DeleteThread
+        Removes a copy that was broken off.
     clock : Clock
         Dates the copy.
     """
 
-    def __init__(self, threads: Threads, checkpoints: CheckpointCopies, purge_queue: PurgeQueue, clock: Clock) -> None:
+    def __init__(self, threads: Threads, checkpoints: CheckpointCopies, manage: DeleteThread, clock: Clock) -> None:
         self._threads = threads
         self._checkpoints = checkpoints
-        self._purge_queue = purge_queue
+        self._manage = manage
         self._clock = clock
 
     async def copy(self, user: UserId, thread: ThreadId) -> ThreadRow:
@@ -38,7 +54,7 @@ class CopyThread:
         Raises
         ------
         ThreadNotFoundError
-            When there is no such thread for this user.
+            When there is no such thread for this user, or it was deleted while it was copied.
         StoreError
             When the database cannot answer; there is no copy then.
         """
@@ -62,8 +78,16 @@ class CopyThread:
         await self._threads.create(copy)
         try:
             await self._checkpoints.copy(user, thread, copy.thread_id)
+            # A thread that was being deleted meanwhile may have lost what was not copied yet.
+            await self._threads.get(user, thread)
         except Exception:
-            await self._threads.mark_deleting(user, copy.thread_id, now=self._clock.now())
-            await self._purge_queue.purge_thread(user, copy.thread_id)
+            await self._drop(user, copy.thread_id)
             raise
         return copy
+
+    async def _drop(self, user: UserId, copy: ThreadId) -> None:
+        try:
+            await self._manage.delete(user, copy)
+        except EverthreadError as error:
+            # What went wrong with the copy is what the user is told.
+            _log.error("copy not removed", extra={"thread_id": copy, "code": error.code})  # noqa: TRY400, RUF100

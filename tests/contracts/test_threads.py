@@ -314,7 +314,7 @@ async def test_a_listed_thread_has_what_lists_show(one):
     (busy,) = await one.search(ANNA, ThreadQuery(), now=NOW)
     assert (busy.status_at(NOW), busy.status_at(NOW + HOLD)) == ("busy", "error")
 
-    await one.release(ANNA, ONE, busy.lease, status="idle", now=NOW, checkpoint_id="c1", keep_pending=True)
+    await one.release(ANNA, ONE, busy.lease, status="idle", now=NOW, checkpoint_id="c1", pending=[QUESTION])
     (idle,) = await one.search(ANNA, ThreadQuery(), now=NOW)
 
     whole = await one.get(ANNA, ONE)
@@ -476,7 +476,7 @@ async def test_a_release_may_keep_what_is_pending_and_keeps_the_checkpoint(one):
     await one.release(ANNA, ONE, lease, status="idle", now=NOW, checkpoint_id="c1")
     lease = (await acquire(one, pending=[QUESTION])).lease
 
-    await one.release(ANNA, ONE, lease, status="error", now=NOW, keep_pending=True)
+    await one.release(ANNA, ONE, lease, status="error", now=NOW, pending=[QUESTION])
 
     row = await acquire(one, RIVAL)
     assert list(row.pending) == [QUESTION]

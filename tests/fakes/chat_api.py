@@ -42,10 +42,11 @@ class ChatApi:
     def __post_init__(self) -> None:
         self.runs = Runs(self.model, self.make)
         self.queue = RecordingPurgeQueue()
+        manage_threads = ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics)
         self.app: FastAPI = app_of(
             Chat(
-                threads=ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics),
-                copies=CopyThread(self.runs.threads, self.runs.runner, self.queue, self.runs.clock),
+                threads=manage_threads,
+                copies=CopyThread(self.runs.threads, self.runs.runner, manage_threads, self.runs.clock),
                 runs=ManageRuns(self.runs.threads, self.runs.run_rows, self.runs.clock, pause=_shortly),
                 follow=FollowRun(self.runs.threads, self.runs.run_rows, self.runs.clock, look_every=MOMENT),
                 runner=self.runs.runner,

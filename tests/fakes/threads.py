@@ -156,7 +156,7 @@ class InMemoryThreads(Faults):
         status: ThreadStatus,
         now: datetime,
         checkpoint_id: str | None = None,
-        keep_pending: bool = False,
+        pending: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._called("release")
         try:
@@ -169,7 +169,7 @@ class InMemoryThreads(Faults):
                 status=status,
                 updated_at=now,
                 lease=replace(lease, until=now),
-                pending=row.pending if keep_pending else (),
+                pending=tuple(pending),
                 checkpoint_id=checkpoint_id or row.checkpoint_id,
                 cancel_requested=False,
                 run=None,

@@ -271,7 +271,7 @@ class DynamoThreads:
         status: ThreadStatus,
         now: datetime,
         checkpoint_id: str | None = None,
-        keep_pending: bool = False,
+        pending: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Give the lease back."""
         sets = [f"#{STATUS} = :status", f"#{LEASE_UNTIL} = :now", f"#{UPDATED_AT} = :now"]
@@ -279,10 +279,13 @@ class DynamoThreads:
         if checkpoint_id is not None:
             sets.append(f"#{CHECKPOINT_ID} = :checkpoint")
             values["checkpoint"] = checkpoint_id
+        if pending:
+            sets.append(f"#{PENDING} = :pending")
+            values["pending"] = pending_texts(pending)
         write = Update(
             key=thread_key(user, thread),
             sets=sets,
-            removes=(*_REQUESTS, PRESENT_RUN, LEFT_RUN, *(() if keep_pending else (PENDING,))),
+            removes=(*_REQUESTS, PRESENT_RUN, LEFT_RUN, *(() if pending else (PENDING,))),
             condition=HOLDS,
             values=values,
         )

@@ -1,7 +1,5 @@
 """What clients say: messages in the shapes that LangChain, OpenAI and the stock clients send."""
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, cast
 
@@ -19,17 +17,9 @@ from pydantic import (
 
 from shared.domain.content import text_of
 from shared.domain.errors import InvalidInputError
+from shared.domain.images import IMAGE_KINDS, MAX_IMAGES, encoded_image_fault
 
-IMAGE_KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _IN_THE_MESSAGE: Final = "data:"
-
-
-def _base64(value: str) -> str:
-    try:
-        base64.b64decode(value, validate=True)
-    except binascii.Error:
-        raise ValueError("an image is base64") from None
-    return value
 
 
 def _image_address(value: str) -> str:
@@ -37,11 +27,12 @@ def _image_address(value: str) -> str:
     kind, _, data = value.partition(";base64,")
     if not value.startswith(_IN_THE_MESSAGE) or kind.removeprefix(_IN_THE_MESSAGE) not in IMAGE_KINDS or not data:
         raise ValueError(f"an image is in the message itself: data:<kind>;base64,…, kinds: {', '.join(IMAGE_KINDS)}")
-    _base64(data)
+    fault = encoded_image_fault(data, kind.removeprefix(_IN_THE_MESSAGE))
+    if fault is not None:
+        raise ValueError(fault)
     return value
 
 
-Text = Annotated[str, StringConstraints(min_length=1)]
 MessageId = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -74,8 +65,15 @@ class ImagePart(_Part):
     """An image as LangChain's clients send it."""
 
     type: Literal["image"]
-    base64: Annotated[str, AfterValidator(_base64)]
+    base64: str
     mime_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+    @model_validator(mode="after")
+    def _is_an_image(self) -> Self:
+        fault = encoded_image_fault(self.base64, self.mime_type)
+        if fault is not None:
+            raise ValueError(fault)
+        return self
 
 
 Part = Annotated[TextPart | ImageUrlPart | ImagePart, Field(discriminator="type")]
@@ -102,6 +100,8 @@ class FromHuman(_Message):
             texts = [part if isinstance(part, str) else getattr(part, "text", "an image") for part in self.content]
         if not any(text.strip() for text in texts):
             raise ValueError("a message of a user must hold something")
+        if sum(not isinstance(part, str | TextPart) for part in self.content) > MAX_IMAGES:
+            raise ValueError(f"a message may hold {MAX_IMAGES} images")
         return self
 
     def message(self, new_id: Callable[[], str]) -> AnyMessage:
@@ -121,9 +121,9 @@ class Call(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    name: Text
+    name: Annotated[str, StringConstraints(min_length=1, max_length=256)]
     args: dict[str, Any]
-    id: Text
+    id: MessageId
     type: Literal["tool_call"] = "tool_call"
 
 
@@ -132,6 +132,13 @@ class FromAssistant(_Message):
 
     content: Said = ""
     tool_calls: list[Call] | None = None
+
+    @model_validator(mode="after")
+    def _calls_are_told_apart(self) -> Self:
+        ids = [call.id for call in self.tool_calls or ()]
+        if len(ids) > len(set(ids)):
+            raise ValueError("two tool calls have one id")
+        return self
 
     def message(self, _new_id: Callable[[], str]) -> AnyMessage:
         """Give the message."""
@@ -143,7 +150,7 @@ class FromTool(_Message):
     """A tool's result, as clients send it that run tools themselves."""
 
     content: Said = ""
-    tool_call_id: Text
+    tool_call_id: MessageId
     status: Literal["success", "error"] = "success"
 
     def message(self, _new_id: Callable[[], str]) -> AnyMessage:
@@ -213,7 +220,14 @@ def message_changes_of(given: Sequence[dict[str, Any]], *, new_id: Callable[[], 
 
 
 def _read(given: Sequence[dict[str, Any]], kinds: _Kinds, new_id: Callable[[], str], where: str) -> list[BaseMessage]:
-    return [_message(one, kinds, f"{where}.{index}", new_id) for index, one in enumerate(given)]
+    messages = [_message(one, kinds, f"{where}.{index}", new_id) for index, one in enumerate(given)]
+    known: set[str] = set()
+    for index, message in enumerate(messages):
+        # LangGraph would put the second in the first one's place.
+        if message.id in known:
+            raise InvalidInputError(f"{where}.{index}.id: Another message of this request has the same id.")
+        known.update([] if message.id is None else [message.id])
+    return messages
 
 
 def _message(given: dict[str, Any], kinds: _Kinds, where: str, new_id: Callable[[], str]) -> BaseMessage:

@@ -9,6 +9,7 @@ from shared.adapters.langgraph_api.assistants import assistant_id_of, assistant_
 from shared.adapters.langgraph_api.bodies import SortBy, ThreadCount, ThreadSearch
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import ThreadId
+from shared.domain.root_checkpoint import root_checkpoint_id
 from shared.domain.runs import RunRow
 from shared.domain.threads import (
     DEFAULT_POLICY,
@@ -29,6 +30,9 @@ POLICY_KEY: Final = "history_policy"
 INNER_METADATA: Final = frozenset(
     {"userId", "thread_id", "thread_title", "history_policy", "lease_number", "checkpoint_ns", "parents"}
 )
+
+ROOT_METADATA: Final[Mapping[str, Any]] = {"source": "input", "step": -1}
+"""Of the state before everything that was said; LangGraph's server has the same of a thread's first checkpoint."""
 
 STEP_FAILED: Final = "The step failed."
 """All that is said of an error: its text may be of no client's business."""
@@ -156,7 +160,8 @@ def _policy(value: object) -> HistoryPolicy | None:
 def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
     """Give a state of a thread."""
     checkpoint = checkpoint_object(snapshot.config, thread)
-    parent = None if snapshot.parent_config is None else checkpoint_object(snapshot.parent_config, thread)
+    is_own = snapshot.created_at is not None and not checkpoint["checkpoint_ns"]
+    parent = parent_object(snapshot.parent_config, thread, root_of=thread if is_own else None)
     return {
         "values": snapshot.values,
         "next": list(snapshot.next),
@@ -174,6 +179,36 @@ def state_object(snapshot: Snapshot, thread: ThreadId) -> dict[str, Any]:
 def interrupts_of(snapshot: Snapshot) -> dict[str, list[Any]]:
     """Give what a person is asked in a state, by the id of the task that asks."""
     return {task.id: list(task.interrupts) for task in snapshot.tasks if task.interrupts}
+
+
+def root_state(thread: ThreadId, created_at: datetime) -> dict[str, Any]:
+    """Give the state before everything that was said: empty, and the parent of the first one."""
+    root = root_checkpoint_id(thread)
+    return {
+        "values": {"messages": []},
+        "next": [],
+        "tasks": [],
+        "interrupts": [],
+        "metadata": dict(ROOT_METADATA),
+        "created_at": created_at,
+        "checkpoint": _root_object(thread),
+        "checkpoint_id": root,
+        "parent_checkpoint": None,
+        "parent_checkpoint_id": None,
+    }
+
+
+def parent_object(
+    config: Mapping[str, Any] | None, thread: ThreadId | None, *, root_of: ThreadId | None
+) -> dict[str, Any] | None:
+    """Give the place of a checkpoint's parent; when it has none, the root of a thread, if this is a thread's own."""
+    if config:
+        return checkpoint_object(config, thread)
+    return None if root_of is None else _root_object(root_of)
+
+
+def _root_object(thread: ThreadId) -> dict[str, Any]:
+    return {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": root_checkpoint_id(thread)}
 
 
 def checkpoint_object(config: Mapping[str, Any], thread: ThreadId | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, BaseMessageChunk, message_chunk_to_message
 
-from shared.adapters.langgraph_api.objects import INNER_METADATA, STEP_FAILED, checkpoint_object
+from shared.adapters.langgraph_api.objects import INNER_METADATA, STEP_FAILED, checkpoint_object, parent_object
 from shared.domain.ids import ThreadId
 
 NamedData = tuple[str, object]
@@ -82,10 +82,12 @@ class RunEvents:
 
     def _checkpoint(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Give a checkpoint without what the configuration holds for the product's own use."""
-        parent = payload.get("parent_config")
+        config = cast("Mapping[str, Any]", payload["config"])
+        is_own = not config.get("configurable", {}).get("checkpoint_ns")
+        parent = parent_object(payload.get("parent_config"), self._thread, root_of=self._thread if is_own else None)
         return {
-            "checkpoint": checkpoint_object(payload["config"], self._thread),
-            "parent_checkpoint": None if not parent else checkpoint_object(parent, self._thread),
+            "checkpoint": checkpoint_object(config, self._thread),
+            "parent_checkpoint": parent,
             "values": payload["values"],
             "metadata": _own_metadata(payload.get("metadata")),
             "next": payload["next"],

@@ -71,7 +71,7 @@ class Admission:
         ThreadBusyError
             When another run holds it: at once with ``reject``, else after the wait.
         """
-        pending = pending_of(request.messages)
+        pending = pending_of(request.messages, request.run)
         give_up = self._clock.now() + self._wait
         asked: set[RunId] = set()
         while True:
@@ -128,10 +128,10 @@ class Admission:
         )
 
 
-def pending_of(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:
-    """Give the human messages as the thread's row keeps them."""
+def pending_of(messages: Sequence[AnyMessage], run: RunId) -> list[dict[str, Any]]:
+    """Give the human messages as the thread's row keeps them, with the run that brought them."""
     return [
-        {"type": "human", "id": message.id, "content": message.content}
+        {"type": "human", "id": message.id, "content": message.content, "run": run}
         for message in messages
         if isinstance(message, HumanMessage)
     ]

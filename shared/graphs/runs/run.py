@@ -15,8 +15,9 @@ from langgraph.errors import UnknownInterruptError
 from shared.domain import counters
 from shared.domain.errors import InvalidInputError, LeaseLostError
 from shared.domain.events import TurnEnded, TurnOutcome
-from shared.domain.ids import MessageId
+from shared.domain.ids import MessageId, RunId
 from shared.domain.kb.citations import passages_found, with_citations
+from shared.domain.root_checkpoint import is_root
 from shared.domain.runs import EventPage, RunRow, RunStatus
 from shared.domain.threads import ThreadStatus
 from shared.domain.turns import Turn, human_ids
@@ -28,7 +29,7 @@ from shared.graphs.runs.journal import Journal
 from shared.graphs.runs.lease_keeper import LeaseKeeper, StopReason
 from shared.graphs.runs.request import RunRequest
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
-from shared.graphs.runs.turn_input import answered_turn, graph_input, takes_in
+from shared.graphs.runs.turn_input import answered_turn, asked_in, graph_input, not_of, not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.ports import Clock, Metrics, Runs, Threads, TurnEvents
 from shared.services.turn_memory import TurnMemory
@@ -76,7 +77,15 @@ class _Result:
     thread: ThreadStatus | None
     outcome: TurnOutcome | None = None
     code: str | None = None
-    remembered: Literal["run", "events", "nothing"] = "run"
+    remembered: Literal["run", "events", "others", "nothing"] = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What a run begins with: a turn that answers it already, or what the graph is given."""
+
+    answered: Turn | None
+    given: Any
 
 
 class Run:
@@ -126,7 +135,12 @@ class Run:
         self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
         self._mark = TurnMark()
         self._was_interrupted = False
-        self._takes_in_pending = False
+        self._pending: Sequence[Mapping[str, Any]] = ()
+        self._asked: tuple[str, ...] = ()
+        self._taken_in: set[str | None] = set()
+        self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Whoever started the run may have gone.
+        self._accepted.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._driving: asyncio.Task[None] | None = None
 
     @property
@@ -138,6 +152,16 @@ class Run:
         """Set the run going; give its task, which never raises."""
         self._driving = asyncio.create_task(self._drive(), name=f"run-{self.id}")
         return self._driving
+
+    async def accepted(self) -> None:
+        """Wait until it is known whether what was asked for fits the thread.
+
+        Raises
+        ------
+        InvalidInputError
+            When it does not. Nothing was done, nothing comes out of the run, and the thread is free.
+        """
+        await asyncio.shield(self._accepted)
 
     async def outputs(self) -> AsyncIterator[RunOutput]:
         """Give what comes out of the run, up to and with :class:`Ended`. For one reader."""
@@ -153,10 +177,24 @@ class Run:
             await asyncio.shield(self._driving)
 
     async def _drive(self) -> None:
+        start: _Start | None = None
+        result: _Result | None = None
         try:
-            result = await self._go()
+            start = await self._prepare()
+        except InvalidInputError as error:
+            await self._turn_away(error)
+            return
         except Exception as error:  # noqa: BLE001 - a run ends in order, whatever went wrong
             result = self._failure(error)
+        self._accepted.set_result(None)
+        if start is not None:
+            try:
+                result = await self._go(start)
+            except Exception as error:  # noqa: BLE001 - as above
+                result = self._failure(error)
+        await self._end(result or _Result("error", "error"))
+
+    async def _end(self, result: _Result) -> None:
         last: list[RunOutput] = [] if result.code is None else [Failed(result.code)]
         last.append(Ended(result.status))
         for output in last:
@@ -169,19 +207,48 @@ class Run:
         for output in last:
             self._outputs.put_nowait(output)
 
-    async def _go(self) -> _Result:
-        left = self._admitted.row.left_run
-        if left is not None and self._request.strategy == "rollback":
+    async def _turn_away(self, error: InvalidInputError) -> None:
+        """Give the thread back as it was; then tell whoever started the run."""
+        result = _Result("error", self._before(), remembered="others")
+        # Its read must not outlive the invocation.
+        await asyncio.gather(self._remember(result), self._memory.get())
+        await self._release(result)
+        self._accepted.set_exception(error)
+
+    async def _prepare(self) -> _Start:
+        """Read where the run starts, and find out what it has to do.
+
+        Raises
+        ------
+        InvalidInputError
+            When that does not fit the thread.
+        """
+        request, left = self._request, self._admitted.row.left_run
+        self._pending = self._admitted.row.pending
+        if left is not None and request.strategy == "rollback":
             await self._saver.undo(left.run_id)
-        base = await self._saver.load(self._config())
-        known = self._starts_from(base)
-        pending = self._admitted.row.pending
-        answered = answered_turn(self._request, known)
-        given = None if answered is not None else graph_input(self._request, known, pending)
-        self._takes_in_pending = takes_in(given, known, pending)
-        if answered is not None:
-            return await self._replay(answered)
-        reason = await self._run_graph(given)
+            self._pending = not_of(self._pending, {left.run_id})
+        if request.checkpoint_id is not None and not_of(self._pending, {request.run}):
+            # A run may have died after it stored its question. In a branch that would look as if it had not.
+            head = await self._graph.aget_state({"configurable": {"thread_id": request.thread}})
+            self._pending = not_stored(self._pending, {message.id for message in _messages(head.values)})
+        known = self._starts_from(await self._load())
+        answered = answered_turn(request, known)
+        given = None if answered is not None else graph_input(request, known, self._pending)
+        self._asked = asked_in(given)
+        self._taken_in = {*self._asked, *(message.id for message in known)}
+        return _Start(answered, given)
+
+    async def _load(self) -> CheckpointTuple | None:
+        if is_root(self._request.checkpoint_id, self._request.thread):
+            self._saver.begin_empty()
+            return None
+        return await self._saver.load(self._config())
+
+    async def _go(self, start: _Start) -> _Result:
+        if start.answered is not None:
+            return await self._replay(start.answered)
+        reason = await self._run_graph(start.given)
         match reason:
             case None if self._stream.interrupted:
                 return _Result("interrupted", "interrupted")
@@ -216,9 +283,10 @@ class Run:
             policy=self._admitted.row.policy,
             memory=self._memory,
             mark=self._mark,
+            asked=self._asked,
         )
         configurable = {**envelope.configurable(), **self._fence(), _STRICT_RESUME: self._is_strict()}
-        if request.checkpoint_id is not None:
+        if request.checkpoint_id is not None and not is_root(request.checkpoint_id, request.thread):
             configurable["checkpoint_id"] = request.checkpoint_id
         return {
             "configurable": configurable,
@@ -365,9 +433,11 @@ class Run:
             rows.append(replace(row.run, status=result.status, updated_at=now))
         if row.left_run is not None:
             rows.append(replace(row.left_run, status="error", updated_at=now))
-        await self._save(rows, self._journal.pages())
+        await self._save(rows, () if result.remembered == "others" else self._journal.pages())
 
     async def _save(self, rows: Sequence[RunRow], pages: Sequence[EventPage]) -> None:
+        if not rows and not pages:
+            return
         try:
             await self._ports.runs.save(self._request.user, rows=rows, pages=pages, now=self._ports.clock.now())
         except Exception:  # noqa: BLE001 - whatever it is, the turn itself is well
@@ -409,9 +479,8 @@ class Run:
     async def _release(self, result: _Result) -> None:
         if result.thread is None:
             return
-        # What was not taken in and stored stays for the next run; what was undone does not.
-        undone = result.remembered == "events"
-        stored = self._takes_in_pending and self._has_stored_input()
+        # What was not taken in and stored stays for the next run; what was undone or turned away does not.
+        gone = {self._request.run} if result.remembered in ("events", "others") else set[RunId]()
         try:
             await self._ports.threads.release(
                 self._request.user,
@@ -420,19 +489,26 @@ class Run:
                 status=result.thread,
                 now=self._ports.clock.now(),
                 checkpoint_id=self._saver.stored,
-                keep_pending=not (undone or stored),
+                pending=not_stored(not_of(self._pending, gone), self._stored()),
             )
         except Exception:  # noqa: BLE001 - the lease ends by itself
             _log.exception("lease not released", extra=self._facts())
 
-    def _has_stored_input(self) -> bool:
-        """Say whether the checkpoint has what was asked: that of a run that hardly began has it as an open step.
+    def _stored(self) -> set[str | None]:
+        """Give the ids of messages that need no keeping any more: of what is stored, and of what was in it for a while.
 
-        A later input takes such a step's place, and the question would be lost with it.
+        The checkpoint of a run that hardly began has its input as an open step. A later input takes such a step's
+        place, and the question would be lost with it; so it is the state that counts.
         """
+        if self._saver.stored is None:
+            return set()
         there = {message.id for message in self._stream.messages}
         asked = set(human_ids(self._request.messages))
-        return self._saver.stored is not None and asked <= there
+        return there | self._taken_in if asked <= there else there
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}
+
+
+def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
+    return cast("Mapping[str, Sequence[AnyMessage]]", values).get("messages", ())

@@ -13,6 +13,7 @@ from langgraph.store.base import BaseStore
 
 from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
+from shared.domain.root_checkpoint import is_root
 from shared.graphs.runs.admission import Admission
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.journal import Journal, NoJournal
@@ -27,8 +28,6 @@ from shared.services.turn_memory import TurnMemory
 
 Checkpointers = Callable[[UserId], BaseCheckpointSaver[Any]]
 """Gives the checkpointer of one owner, which reaches no other's threads."""
-
-_CHILDREN_LOOKED_AT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,8 @@ class GraphRunner:
         ThreadBusyError
             When another run holds the thread.
         InvalidInputError
-            When there is nothing to do: no input, no command, and no open step.
+            When there is nothing to do: no input, no command, and no open step; or when what is asked for does not fit
+            what the thread has.
         """
         asked_at = self._ports.clock.now()
         request = await self._settled(request)
@@ -161,6 +161,7 @@ class GraphRunner:
             journal=journal or NoJournal(),
         )
         self._keep(run.begin())
+        await run.accepted()
         return run
 
     async def start_stateless(self, request: GraphRequest, journal: Journal | None = None) -> StatelessRun:
@@ -221,6 +222,8 @@ class GraphRunner:
             return request
         await self._ports.threads.get(request.user, request.thread)
         graph = self.reading(request.user)
+        if is_root(request.checkpoint_id, request.thread):
+            return await self._settled_at_root(request, graph)
         snapshot = await graph.aget_state(_at(request.thread, request.checkpoint_id))
         if request.checkpoint_id is not None and snapshot.created_at is None:
             raise NotFoundError(f"Checkpoint {request.checkpoint_id} not found")
@@ -230,20 +233,31 @@ class GraphRunner:
             raise InvalidInputError("There is nothing to go on with: give an input, a command or a checkpoint.")
         # A turn is stored as a whole, so "answer again from here" means: take the turn that came next once more.
         known = {message.id for message in _messages(snapshot.values)}
-        again = await self._question_after(graph, request.thread, request.checkpoint_id, known)
-        if not again:
-            raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
-        return replace(request, messages=again)
+        return await self._asked_again(request, graph, request.checkpoint_id, known)
 
-    async def _question_after(
-        self, graph: Graph, thread: ThreadId, checkpoint_id: str, known: set[str | None]
-    ) -> list[AnyMessage]:
-        async for child in graph.aget_state_history(_at(thread, None), limit=_CHILDREN_LOOKED_AT):
-            parent = child.parent_config or {}
-            if parent.get("configurable", {}).get("checkpoint_id") == checkpoint_id:
+    async def _settled_at_root(self, request: RunRequest, graph: Graph) -> RunRequest:
+        """Check a request that starts before everything that was said."""
+        if request.messages:
+            return request
+        if request.command is not None:
+            raise InvalidInputError("command: Nothing is open before the first turn.")
+        return await self._asked_again(request, graph, None, set())
+
+    async def _asked_again(
+        self, request: RunRequest, graph: Graph, parent: str | None, known: set[str | None]
+    ) -> RunRequest:
+        """Give the request with the question that came after a checkpoint; after the root when there is none."""
+        async for child in graph.aget_state_history(_at(request.thread, None)):
+            config = child.parent_config or {}
+            if config.get("configurable", {}).get("checkpoint_id") == parent:
                 new = [message for message in _messages(child.values) if message.id not in known]
-                return [message for message in new if isinstance(message, HumanMessage)]
-        return []
+                again = [message for message in new if isinstance(message, HumanMessage)]
+                if again:
+                    return replace(request, messages=again)
+            if child.config.get("configurable", {}).get("checkpoint_id") == parent:
+                # What followed it is newer.
+                break
+        raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
 
 
 def _at(thread: ThreadId, checkpoint_id: str | None) -> RunnableConfig:

@@ -1,19 +1,23 @@
 """Changing a thread's state from outside a run, under the same lease as a run."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import InvalidUpdateError
 
 from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.root_checkpoint import is_root
 from shared.domain.threads import ThreadStatus
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.run import LEASE_NUMBER
+from shared.graphs.runs.turn_input import not_stored
+from shared.graphs.runs.turn_saver import TurnSaver
 from shared.ports import Clock, Runs, Threads
 
 
@@ -76,10 +80,15 @@ async def change_state(
     if row.lease is None:
         raise LeaseLostError("The thread was given without a lease.")
     head: str | None = None
+    pending: Sequence[Mapping[str, Any]] = row.pending
     try:
         if row.left_run is not None:
             dead = replace(row.left_run, status="error", updated_at=clock.now())
             await runs.save(change.user, rows=[dead], now=clock.now())
+        if pending:
+            # A run may have died after it stored its question. After the change that may look as if it had not.
+            before = await graph.aget_state(_at(change.thread))
+            pending = not_stored(pending, {message.id for message in before.values.get("messages", ())})
         changed = await _change(change, graph, row.lease.number)
         now = await graph.aget_state(_at(change.thread))
         status = "interrupted" if now.next else "idle"
@@ -92,14 +101,18 @@ async def change_state(
             status=status,
             now=clock.now(),
             checkpoint_id=head,
-            keep_pending=True,
+            pending=pending,
         )
     return changed
 
 
 async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConfig:
-    place = _at(change.thread, change.checkpoint_id)
-    if change.checkpoint_id is not None and (await graph.aget_state(place)).created_at is None:
+    if is_root(change.checkpoint_id, change.thread):
+        place = _at(change.thread)
+        graph = starting_empty(graph)
+    else:
+        place = _at(change.thread, change.checkpoint_id)
+    if "checkpoint_id" in place.get("configurable", {}) and (await graph.aget_state(place)).created_at is None:
         raise NotFoundError(f"Checkpoint {change.checkpoint_id} not found")
     fenced: RunnableConfig = {"configurable": {**place.get("configurable", {}), LEASE_NUMBER: lease}}
     values = None if change.values is None else dict(change.values)
@@ -110,6 +123,14 @@ async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConf
     except ValueError:
         # LangGraph's own way to say it.
         raise InvalidInputError("values.messages: A message that is to be removed is not there.") from None
+
+
+def starting_empty(graph: Graph) -> Graph:
+    """Give the graph as it is before a thread's first checkpoint."""
+    owners = cast("BaseCheckpointSaver[Any]", graph.checkpointer)  # pyright: ignore[reportUnknownMemberType]
+    saver = TurnSaver(owners, may_write=lambda: True, fresh=True)
+    saver.begin_empty()
+    return graph.copy(update={"checkpointer": saver})
 
 
 def _at(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -53,6 +53,10 @@ class TurnSaver(BaseCheckpointSaver[Any]):
         await self._saver.adelete_for_runs([run])
         self.stored = None
 
+    def begin_empty(self) -> None:
+        """Let the graph start from nothing, whatever the thread has: its next read finds no checkpoint."""
+        self._loaded = (None, None)
+
     async def load(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read the checkpoint the run will start from, and keep it for the graph."""
         found = await self._saver.aget_tuple(config)

@@ -14,6 +14,7 @@ from shared.domain.errors import ModelThrottledError
 from tests.fakes.asking_agent import ask, asking_agent
 from tests.fakes.chat_api import USER, ChatApi
 from tests.fakes.chat_model import Say, ScriptedChatModel
+from tests.fakes.images import png
 
 EVENTS = TypeAdapter(Event)
 
@@ -156,15 +157,16 @@ async def test_an_answered_question_that_is_sent_again_is_answered_again_in_its_
     assert [message.text for message in client.model.requests[2].history] == ["Hi", "one", "And?"]
 
 
-async def test_the_first_question_that_is_sent_again_gets_its_stored_answer():
+async def test_the_first_question_that_is_sent_again_gets_another_answer():
     client = Client("one", "two")
     await client.run(user("Hi"))
     client.messages = client.messages[:1]
 
     events = await client.run()
 
-    assert "".join(event.delta for event in events if event.type == EventType.TEXT_MESSAGE_CONTENT) == "one"
-    assert len(client.model.requests) == 1
+    assert "".join(event.delta for event in events if event.type == EventType.TEXT_MESSAGE_CONTENT) == "two"
+    assert [text for _, text, _ in await client.stored()] == ["Hi", "two"]
+    assert [message.text for message in client.model.requests[1].history] == ["Hi"]
 
 
 async def test_tool_calls_and_their_results_are_told():
@@ -356,7 +358,7 @@ async def test_nobody_is_answered():
 
 
 async def test_an_image_in_the_message_reaches_the_model_and_comes_back():
-    image = {"type": "image", "source": {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}}
+    image = {"type": "image", "source": {"type": "data", "value": png(), "mimeType": "image/png"}}
     client = Client("A dot.", "Still a dot.")
     await client.run({"role": "user", "id": "u1", "content": [{"type": "text", "text": "What is it?"}, image]})
     client.messages = []
@@ -366,5 +368,5 @@ async def test_an_image_in_the_message_reaches_the_model_and_comes_back():
     (snapshot,) = [event for event in events if event.type == EventType.MESSAGES_SNAPSHOT]
     first = snapshot.messages[0]
     assert [part.type for part in first.content] == ["text", "image"]
-    assert first.content[1].source.value == "iVBORw0KGgo="
-    assert client.model.requests[0].history[0].content[1]["base64"] == "iVBORw0KGgo="
+    assert first.content[1].source.value == png()
+    assert client.model.requests[0].history[0].content[1]["base64"] == png()

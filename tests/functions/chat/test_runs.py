@@ -9,6 +9,7 @@ from shared.adapters.langgraph_api.run_options import RULES, Treatment
 from shared.domain.errors import ModelThrottledError
 from tests.fakes.chat_api import ChatApi, events_in
 from tests.fakes.chat_model import Say, ScriptedChatModel
+from tests.fakes.images import png
 from tests.fakes.runs import USER, until
 
 HI = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -84,7 +85,7 @@ async def test_subgraphs_come_out_under_their_names():
 async def test_content_may_be_a_text_or_a_list_of_parts():
     api = ChatApi()
     parts = [{"type": "text", "text": "What is "}, {"type": "text", "text": "this?"}]
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png()}"}}
     async with api.client() as client:
         thread = await a_thread(client)
         answer = await stream(client, thread, input={"messages": [{"role": "user", "content": [*parts, picture]}]})
@@ -204,7 +205,7 @@ async def test_a_busy_thread_is_a_409():
         opened.set()
         await first
 
-    assert (busy, second.status_code) == ("busy", 409)
+    assert (busy, second.status_code, second.headers["retry-after"]) == ("busy", 409, "30")
 
 
 async def test_heartbeats_come_while_a_step_says_nothing():
@@ -283,7 +284,24 @@ async def test_a_client_that_leaves_does_not_end_the_run():
         ({"input": HI, "config": {"callbacks": []}}, "callbacks"),
         ({"input": HI, "surprise": 1}, "surprise"),
         ({"input": HI, "metadata": {"large": "x" * 20_000}}, "metadata"),
+        ({"input": HI, "config": {"tags": ["t"] * 101}}, "config.tags"),
+        ({"input": HI, "config": {"tags": ["t" * 257]}}, "config.tags"),
+        ({"input": HI, "interrupt_before": ["chat_agent"] * 101}, "interrupt_before"),
+        ({"input": HI, "stream_mode": ["values"] * 101}, "stream_mode"),
+        ({"command": {"goto": ["chat_agent"] * 101}}, "command.goto"),
+        ({"input": HI, "config": {"metadata": {"large": "x" * 20_000}}}, "metadata"),
         ({"input": {"messages": []}}, "input.messages"),
+        ({"input": {"messages": [
+            {"role": "user", "content": "a", "id": "x"}, {"role": "user", "content": "b", "id": "x"}
+        ]}}, "input.messages.1.id"),
+        ({"input": {"messages": [
+            {"role": "assistant", "content": "a", "id": "x"}, {"role": "user", "content": "b", "id": "x"}
+        ]}}, "input.messages.1.id"),
+        ({"input": {"messages": [
+            {"role": "assistant", "tool_calls": [{"name": name, "args": {}, "id": "c"} for name in "fg"]},
+            {"role": "user", "content": "b"},
+        ]}}, "two tool calls have one id"),
+        ({"input": {"messages": [{"role": "tool", "content": "a", "tool_call_id": "c"}]}}, "call that there is not"),
         ({"input": {"question": "Hi"}}, "question"),
         ({"input": "Hi"}, "input"),
         ({"input": None}, "nothing to go on with"),

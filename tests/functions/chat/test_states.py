@@ -58,7 +58,7 @@ async def test_history_is_newest_first_in_an_unbroken_chain(api):
         thread = await a_thread(client, "a", "b", "c")
         states = (await client.post(f"/threads/{thread}/history", json={})).json()
 
-    assert [len(state["values"]["messages"]) for state in states] == [6, 4, 2]
+    assert [len(state["values"]["messages"]) for state in states] == [6, 4, 2, 0]
     ids = [state["checkpoint"]["checkpoint_id"] for state in states]
     parents = [state["parent_checkpoint"] and state["parent_checkpoint"]["checkpoint_id"] for state in states]
     assert parents == [*ids[1:], None]
@@ -69,16 +69,19 @@ async def test_history_begins_before_a_checkpoint_however_it_is_named(api):
     async with api.client() as client:
         thread = await a_thread(client, "a", "b", "c")
         path = f"/threads/{thread}/history"
-        newest, middle, oldest = (await client.get(path)).json()
+        newest, middle, oldest, root = (await client.get(path)).json()
         by_id = (await client.post(path, json={"before": newest["checkpoint"]["checkpoint_id"]})).json()
         by_place = (await client.post(path, json={"before": newest["checkpoint"]})).json()
         by_config = (await client.post(path, json={"before": {"configurable": newest["checkpoint"]}})).json()
         by_query = (await client.get(path, params={"before": middle["checkpoint"]["checkpoint_id"]})).json()
         limited = (await client.get(path, params={"limit": 2})).json()
+        last = (await client.get(path, params={"before": oldest["checkpoint"]["checkpoint_id"]})).json()
+        none = (await client.get(path, params={"before": root["checkpoint"]["checkpoint_id"]})).json()
 
-    assert by_id == by_place == by_config == [middle, oldest]
-    assert by_query == [oldest]
+    assert by_id == by_place == by_config == [middle, oldest, root]
+    assert by_query == [oldest, root]
     assert limited == [newest, middle]
+    assert (last, none) == ([root], [])
 
 
 async def test_history_is_filtered_by_metadata(api):
@@ -98,7 +101,7 @@ async def test_history_is_filtered_by_metadata(api):
 async def test_an_earlier_state_is_found_by_its_checkpoint(api):
     async with api.client() as client:
         thread = await a_thread(client, "a", "b")
-        _, older = (await client.get(f"/threads/{thread}/history")).json()
+        _, older, _ = (await client.get(f"/threads/{thread}/history")).json()
         checkpoint = older["checkpoint"]["checkpoint_id"]
         state = (await client.get(f"/threads/{thread}/state/{checkpoint}")).json()
         missing = await client.get(f"/threads/{thread}/state/1ef4a9b8-d7da-679a-a45a-872054341df2")

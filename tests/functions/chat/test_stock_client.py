@@ -42,7 +42,8 @@ async def test_the_sdk_makes_a_thread_streams_reads_lists_and_deletes():
     assert created == [{"run_id": parts[0].data["run_id"], "thread_id": thread["thread_id"]}]
     assert "".join(part.data[0]["content"] for part in parts if part.event == "messages") == "Hello there."
     assert [message["content"] for message in state["values"]["messages"]] == ["Hi", "Hello there."]
-    assert (history, at, before) == ([state], state, [])
+    assert (history[:-1], at, before) == ([state], state, history[-1:])
+    assert history[-1]["checkpoint"] == state["parent_checkpoint"]
     assert [each["thread_id"] for each in found] == [thread["thread_id"]]
     assert (updated["metadata"]["more"], count) == (True, 1)
     with pytest.raises(NotFoundError):

@@ -171,10 +171,15 @@ async def test_a_deleted_thread_is_gone_at_once_and_its_id_is_not_used_again(api
             (await client.post("/threads", json={"thread_id": thread})).status_code,
             (await client.post("/threads", json={"thread_id": thread, "if_exists": "do_nothing"})).status_code,
         ]
+        taken = (await client.post("/threads", json={"thread_id": thread})).json()["detail"]
+        run = {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "a"}]}}
+        anew = await client.post(f"/threads/{thread}/runs/stream", json={**run, "if_not_exists": "create"})
         listed = (await client.post("/threads/search", json={})).json()
 
     assert (deleted.status_code, deleted.content) == (204, b"")
     assert (codes, listed) == ([404, 404, 409, 409], [])
+    assert "was deleted, and its id stays taken" in taken
+    assert (anew.status_code, anew.json()["detail"]) == (409, taken)
     assert [thread for _, thread in api.queue.queued] == [thread]
 
 

@@ -3,8 +3,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from shared.adapters.langgraph_api.messages import messages_of
 from shared.domain.errors import InvalidInputError
+from tests.fakes.images import png
 
-PNG = "iVBORw0KGgo="
+PNG = png()
 
 
 def read(*given):
