@@ -2,6 +2,7 @@
 
 import io
 
+import httpx
 from rich.console import Console
 
 from local.chat.api import ChatApi
@@ -28,6 +29,20 @@ async def test_queues_are_where_the_functions_are_told_and_where_their_messages_
     threads = people.signed_in(restart.who).sdk.threads
     await threads.delete((await threads.create())["thread_id"])
     await functions.runs_reach("PurgeFunction", before + 1)
+
+
+async def test_the_readmes_token_opens_every_route_and_an_access_token_none(product, restart):
+    answered = product.users.client.admin_initiate_auth(
+        UserPoolId=product.users.pool_id,
+        ClientId=product.users.client_id,
+        AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+        AuthParameters={"USERNAME": restart.who.email, "PASSWORD": restart.who.password},
+    )["AuthenticationResult"]
+    async with httpx.AsyncClient(base_url=product.url, trust_env=False, timeout=120) as http:
+        for kind, status in (("IdToken", 200), ("AccessToken", 401)):
+            headers = {"Authorization": f"Bearer {answered[kind]}"}
+            for path in ("/api/memory/profile", f"/threads/{restart.thread}", f"/threads/{restart.thread}/state"):
+                assert (await http.get(path, headers=headers)).status_code == status, (kind, path)
 
 
 async def test_terminal_chat_shows_answers_saves_and_what_is_remembered(product, word):
