@@ -17,6 +17,7 @@ from shared.domain.summary import SummaryEntry
 from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, HistoryPolicy
 from shared.domain.turns import human_ids
 from shared.services.recall import Recall, Recalled
+from shared.services.show_documents import ShownDocuments
 from shared.services.turn_memory import TurnMemory
 
 USER_ID: Final = "userId"
@@ -28,6 +29,7 @@ TURN_MARK: Final = "turn_mark"
 CONVERSATION: Final = "conversation"
 HISTORY_POLICY: Final = "history_policy"
 PASSAGE_NUMBERS: Final = "passage_numbers"
+SHOWN_DOCUMENTS: Final = "shown_documents"
 
 
 @dataclass(slots=True)
@@ -84,6 +86,8 @@ class Envelope:
         The thread when an agent took the turn, for that agent's own graph, whose state holds only what it adds.
     numbers : PassageNumbers or None
         Of the passages that the turn's searches find.
+    shown : ShownDocuments or None
+        The texts of files that the turn has read.
     """
 
     user: UserId | None = None
@@ -95,6 +99,7 @@ class Envelope:
     policy: HistoryPolicy = DEFAULT_POLICY
     conversation: Sequence[AnyMessage] = ()
     numbers: PassageNumbers | None = None
+    shown: ShownDocuments | None = None
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -103,7 +108,7 @@ class Envelope:
         account, title = values.get(ACCOUNT), values.get(THREAD_TITLE)
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
         policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
-        numbers = values.get(PASSAGE_NUMBERS)
+        numbers, shown = values.get(PASSAGE_NUMBERS), values.get(SHOWN_DOCUMENTS)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -114,6 +119,7 @@ class Envelope:
             policy=policy if policy in HISTORY_POLICIES else DEFAULT_POLICY,
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
             numbers=numbers if isinstance(numbers, PassageNumbers) else None,
+            shown=shown if isinstance(shown, ShownDocuments) else None,
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -128,6 +134,7 @@ class Envelope:
             HISTORY_POLICY: None if self.policy == DEFAULT_POLICY else self.policy,
             CONVERSATION: self.conversation or None,
             PASSAGE_NUMBERS: self.numbers,
+            SHOWN_DOCUMENTS: self.shown,
         }
         return {key: value for key, value in values.items() if value is not None}
 
