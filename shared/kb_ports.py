@@ -367,6 +367,14 @@ class UploadOffers(Protocol):
         ...
 
 
+class UploadWriter(Protocol):
+    """Writes uploads itself, for files that come by another way than a presigned request."""
+
+    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
+        """Write an object, unless there is one of this key; say whether it was written. Raises ``StoreError``."""
+        ...
+
+
 class IngestionQueue(Protocol):
     """Where work on documents waits."""
 

@@ -370,6 +370,13 @@ class Documents(Protocol):
         """
         ...
 
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
+        """Keep a ``PENDING`` row for an object that was just written, until its event tells more (row KB06).
+
+        Where there is a row already, whatever it says, nothing changes. Raises ``StoreError``.
+        """
+        ...
+
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         """Note that the object is gone; ``None`` when a later event of the same key came first.
 

@@ -127,6 +127,12 @@ class ChatSettings(FunctionSettings, MemoryKnobs, KnowledgeIndexKnobs):
     heartbeat_seconds: float = Field(5.0, gt=0)
     search_token_budget: int = Field(6_000, ge=100)
     """Estimated tokens of the passages that one search gives."""
+    document_token_budget: int = Field(20_000, ge=0)
+    """Estimated tokens that the texts of all files in a thread's messages may take in one model call."""
+    document_wait_seconds: float = Field(30.0, ge=0)
+    """How long a turn waits until the files that came with it can be read."""
+    document_max_bytes: int = Field(_DOCUMENT_MAX_BYTES, ge=1)
+    """What a file in a message may have; no more than the ingestion reads."""
     router_seconds: float = Field(5.0, gt=0)
     """How long the router's model may think before the chat agent takes the turn."""
     rename_seconds: float = Field(8.0, gt=0)
@@ -166,6 +172,8 @@ class SummarizeSettings(FunctionSettings, MemoryKnobs):
     """How long a pass holds its window; longer than the function may run."""
     pass_max_attempts: int = Field(5, ge=1)
     pass_back_off_seconds: int = Field(60, ge=0)
+    document_token_budget: int = Field(4_000, ge=0)
+    """Estimated tokens that the texts of all files in a thread's messages may take in one pass."""
     window_token_budget: int = Field(60_000, ge=1)
     """Estimated tokens of transcript one pass may send; a larger backlog is cut at a multiple of K."""
     message_char_limit: int = Field(20_000, ge=1)

@@ -16,6 +16,7 @@ from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
 from shared.adapters.dynamodb.chunks import DynamoChunks
 from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.profiles import DynamoProfiles
 from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.store import DynamoStore
@@ -27,10 +28,12 @@ from shared.adapters.observability import EmfMetrics, configure_logging, observe
 from shared.adapters.purge_queue import SqsPurgeQueue
 from shared.adapters.routes import TransferMode, find_route
 from shared.adapters.runtime.asgi import AsgiRunner
+from shared.adapters.s3.objects import S3UploadWriter
 from shared.graphs.agent import AgentDeps, AgentModels, Knowledge
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
 from shared.graphs.runs.run import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments
 from shared.services.copy_thread import CopyThread
 from shared.services.follow_run import FollowRun
@@ -39,6 +42,8 @@ from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
 from shared.services.remember import Remember
 from shared.services.search_knowledge import SearchKnowledge, SearchLimits
+from shared.services.show_documents import ShowDocuments
+from shared.services.take_in_files import TakeInFiles
 from shared.settings import ChatSettings
 
 FUNCTION: Final = "chat"
@@ -74,6 +79,17 @@ knowledge = Knowledge(
         limits=SearchLimits(token_budget=settings.search_token_budget),
     ),
     documents=BrowseDocuments(documents),
+    files=TakeInFiles(
+        records=documents,
+        documents=documents,
+        uploads=S3UploadWriter(partial(aws.client, "s3"), settings.bucket),
+        clock=clock,
+        max_bytes=settings.document_max_bytes,
+    ),
+    wait=AwaitDocuments(documents, seconds=settings.document_wait_seconds),
+    show=ShowDocuments(
+        documents, DynamoPages(dynamodb, settings.memory_table), token_budget=settings.document_token_budget
+    ),
 )
 graph = build(
     AgentDeps(
@@ -108,6 +124,7 @@ runner = GraphRunner(
         renew_every=timedelta(seconds=settings.lease_renew_seconds),
         wait=timedelta(seconds=settings.enqueue_seconds),
     ),
+    take_in=knowledge.files.take_in,
 )
 purge_queue = SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url)
 manage_threads = ManageThreads(threads, purge_queue, clock, metrics)

@@ -10,10 +10,13 @@ from shared.adapters.bedrock.chat_models import chat_model
 from shared.adapters.bedrock.summarizer import BedrockSummarizer
 from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import DynamoThreadMessages
+from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.graphs.background.graph import build
+from shared.services.show_documents import DocumentedMessages, ShowDocuments
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from shared.settings import SummarizeSettings
 
@@ -31,7 +34,14 @@ model = chat_model(
 )
 service = SummarizeThread(
     threads=threads,
-    messages=DynamoThreadMessages(aws.client("dynamodb"), settings.checkpoint_table),
+    messages=DocumentedMessages(
+        DynamoThreadMessages(aws.client("dynamodb"), settings.checkpoint_table),
+        ShowDocuments(
+            DynamoDocuments(aws.client("dynamodb"), settings.memory_table),
+            DynamoPages(aws.client("dynamodb"), settings.memory_table),
+            token_budget=settings.document_token_budget,
+        ),
+    ),
     summaries=DynamoSummaries(aws.client("dynamodb"), settings.memory_table),
     summarizer=BedrockSummarizer(model),
     clock=SystemClock(),

@@ -36,6 +36,8 @@ _UNSPOKEN: Final = CALL_PARTS | frozenset(
         "reasoning_content",
         "cachePoint",
         "cache_point",
+        # Stands beside a file, which is named already.
+        "kb_ref",
     }
 )
 

@@ -133,6 +133,20 @@ def _running(summary: str) -> str:
     return _block(RUNNING_TAG, _RUNNING_NOTE, inert(summary), _RUNNING_RULE)
 
 
+def document_block(facts: Mapping[str, Any], text: str = "") -> str:
+    """Make the block that stands in a message for a document that came with it.
+
+    Parameters
+    ----------
+    facts : mapping
+        What is known of the document: in the block's first line, as JSON.
+    text : str
+        What of its text there is room for. Data, whatever it says.
+    """
+    head = inert(json.dumps(facts, ensure_ascii=False))
+    return "\n".join((f"<{DOCUMENT_TAG}>", head, *([inert(text)] if text else []), f"</{DOCUMENT_TAG}>"))
+
+
 def _block(tag: str, note: str, data: str, rule: str) -> str:
     return f"<{tag}>\n{note}\n\n{data}\n\n{rule}\n</{tag}>"
 

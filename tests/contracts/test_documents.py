@@ -8,6 +8,8 @@ import pytest
 from shared.adapters.dynamodb.documents import DynamoDocuments
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import UserId, parse_document_id
+from shared.domain.kb.records import RunOrigin
+from shared.domain.kb.states import DocumentState
 from tests.fakes.documents import InMemoryDocuments
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
 
@@ -105,3 +107,32 @@ async def test_what_is_no_sequencer_is_refused(documents):
 
 async def test_a_key_may_be_as_long_as_s3_takes(documents):
     assert await upload(documents, "0A", key="users/anna/uploads/" + " " * 1000) is not None
+
+
+CHAT_KEY = "users/anna/uploads/chat-0a/notes.md"
+
+
+async def test_an_expected_upload_is_there_until_its_event_takes_it_over(documents):
+    """KB06, KB07."""
+    await documents.expect_upload(ANNA, CHAT_KEY, size=5, now=AT)
+    (expected,) = await documents.of_user(ANNA)
+    assert (expected.state, expected.origin, expected.size) == (DocumentState.PENDING, RunOrigin.CHAT, 5)
+
+    assert await upload(documents, "0A", key=CHAT_KEY) == expected.id
+    (record,) = await documents.of_user(ANNA)
+    assert (record.state, record.origin, record.counter) == (DocumentState.PENDING, RunOrigin.CHAT, 1)
+    assert record.run != expected.run
+
+
+@pytest.mark.parametrize("first", ["an upload", "a deletion"])
+async def test_what_is_known_already_is_not_expected_again(documents, first):
+    await (upload if first == "an upload" else delete)(documents, "0A", key=CHAT_KEY)
+    before = await documents.of_user(ANNA)
+    await documents.expect_upload(ANNA, CHAT_KEY, size=99, now=AT)
+    assert await documents.of_user(ANNA) == before
+
+
+async def test_an_upload_by_its_owner_is_no_file_of_a_message(documents):
+    await upload(documents, "0A")
+    (record,) = await documents.of_user(ANNA)
+    assert record.origin is RunOrigin.UPLOAD

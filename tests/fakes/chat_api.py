@@ -14,6 +14,7 @@ from langgraph_sdk.client import LangGraphClient
 from functions.chat.app import app_of
 from functions.chat.wiring import Chat
 from shared.adapters.http import EVENT_SCOPE_KEY
+from shared.graphs.runs.runner import TakeIn
 from shared.services.copy_thread import CopyThread
 from shared.services.follow_run import FollowRun
 from shared.services.manage_runs import ManageRuns
@@ -38,9 +39,10 @@ class ChatApi:
     heartbeat_seconds: float = 60
     max_body_bytes: int = 100_000
     make: Callable[[ScriptedChatModel], CompiledStateGraph[Any, Any, Any, Any]] = small_graph
+    take_in: TakeIn | None = None
 
     def __post_init__(self) -> None:
-        self.runs = Runs(self.model, self.make)
+        self.runs = Runs(self.model, self.make, take_in=self.take_in)
         self.queue = RecordingPurgeQueue()
         manage_threads = ManageThreads(self.runs.threads, self.queue, self.runs.clock, self.runs.metrics)
         self.app: FastAPI = app_of(

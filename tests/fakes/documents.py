@@ -7,7 +7,13 @@ from datetime import datetime
 from shared.domain.documents import document_id_for, sequencer_order
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.hits import LiveDocument
-from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, RunOrigin, StaleRunError
+from shared.domain.kb.records import (
+    EXPECTED_RUN,
+    DocumentNotFoundError,
+    DocumentRecord,
+    StaleRunError,
+    origin_of,
+)
 from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState, IllegalTransitionError, may_become
 from tests.fakes.faults import Faults
@@ -49,6 +55,7 @@ class InMemoryDocuments(Faults):
             object_version=version_id,
             size=size,
             run=order,
+            origin=origin_of(key),
             counter=counter + 1,
             created_at=now,
             updated_at=now,
@@ -62,7 +69,7 @@ class InMemoryDocuments(Faults):
                 reason="",
                 reading=0,
                 run=order,
-                origin=RunOrigin.UPLOAD,
+                origin=origin_of(key),
                 mode=ReprocessMode.FULL,
                 counter=counter + 1,
                 object_version=version_id,
@@ -71,6 +78,24 @@ class InMemoryDocuments(Faults):
             )
         )
         return document
+
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
+        self._called("expect_upload")
+        document = document_id_for(user, key)
+        if (user, document) in self.records or (user, document) in self.markers:
+            return
+        self.markers[user, document] = ("", 0)
+        self.records[user, document] = DocumentRecord(
+            id=document,
+            key=key,
+            object_version=None,
+            size=size,
+            run=EXPECTED_RUN,
+            origin=origin_of(key),
+            counter=0,
+            created_at=now,
+            updated_at=now,
+        )
 
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         self._called("record_delete")

@@ -9,9 +9,9 @@ from tests.fakes.faults import Faults
 
 
 class InMemoryObjects(Faults):
-    """Implements ``ObjectStore`` and ``UploadOffers``; ``kept`` holds every version of each object, the last one last.
+    """Implements ``ObjectStore``, ``UploadWriter`` and ``UploadOffers``.
 
-    An empty list is an object that was deleted.
+    ``kept`` holds every version of each object, the last one last. An empty list is an object that was deleted.
     """
 
     def __init__(self) -> None:
@@ -49,6 +49,13 @@ class InMemoryObjects(Faults):
         self._called("offer")
         headers = {"Content-Type": media_type, "Content-Length": str(size)}
         return UploadTicket(url=f"https://uploads/{key}", headers=headers, expires_at=now + timedelta(minutes=15))
+
+    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
+        self._called("write")
+        if self._data(key, None) is not None:
+            return False
+        self.put(key, data)
+        return True
 
     def _data(self, key: str, version: str | None) -> bytes | None:
         versions = self.kept.get(key, [])

@@ -16,7 +16,7 @@ from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.threads import ThreadRow
 from shared.graphs.runs.request import RunRequest
 from shared.graphs.runs.run import Run, RunPorts
-from shared.graphs.runs.runner import GraphRunner, RunTiming
+from shared.graphs.runs.runner import GraphRunner, RunTiming, TakeIn
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.services.recall import Recall
 from tests.fakes.chat_model import ScriptedChatModel
@@ -91,6 +91,7 @@ class Runs:
     timing: RunTiming = field(
         default_factory=lambda: RunTiming(watch_every=MOMENT, look_every=MOMENT, wait=timedelta(0))
     )
+    take_in: TakeIn | None = None
 
     def __post_init__(self) -> None:
         self.threads = InMemoryThreads()
@@ -113,6 +114,7 @@ class Runs:
                 turn_end=TURN_END,
             ),
             timing=self.timing,
+            take_in=self.take_in,
         )
 
     def saver(self, user: UserId = USER) -> CountingSaver:

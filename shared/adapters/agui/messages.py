@@ -4,7 +4,17 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
-from ag_ui.core import AssistantMessage, DataSource, FunctionCall, ImagePart, Message, TextPart, ToolCall, UserMessage
+from ag_ui.core import (
+    AssistantMessage,
+    DataSource,
+    DocumentPart,
+    FunctionCall,
+    ImagePart,
+    Message,
+    TextPart,
+    ToolCall,
+    UserMessage,
+)
 from ag_ui.core import ToolMessage as ToolResult
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -64,8 +74,13 @@ def _part(part: object) -> dict[str, Any]:
             return {"type": "text", "text": part.text}
         case ImagePart(source=DataSource() as source):
             return {"type": "image", "base64": source.value, "mime_type": source.mime_type}
+        case DocumentPart(source=DataSource() as source, metadata=metadata):
+            # The name, if there is one, is in there.
+            return {"type": "file", "base64": source.value, "mime_type": source.mime_type, "metadata": metadata}
         case _:
-            raise InvalidInputError("messages: Of parts, texts are taken, and images that are in the message itself.")
+            raise InvalidInputError(
+                "messages: Of parts, texts are taken, and images and documents that are in the message itself."
+            )
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -45,7 +46,13 @@ from shared.domain.documents import document_id_for, sequencer_order
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.hits import LiveDocument
-from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord, RunOrigin, StaleRunError
+from shared.domain.kb.records import (
+    EXPECTED_RUN,
+    DocumentNotFoundError,
+    DocumentRecord,
+    StaleRunError,
+    origin_of,
+)
 from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState, IllegalTransitionError, states_before
 from shared.ports import Clock
@@ -102,12 +109,32 @@ class DynamoDocuments:
             *([] if version_id is None else [f"#{OBJECT_VERSION} = :object_version"]),
         )
         values: dict[str, Plain] = {"object": key, "size": size, "none": 0, "one": 1}
-        values |= {"origin": RunOrigin.UPLOAD, "mode": ReprocessMode.FULL}
+        values |= {"origin": origin_of(key), "mode": ReprocessMode.FULL}
         if version_id is not None:
             values["object_version"] = version_id
         removes = (TTL, REASON, READING, *((OBJECT_VERSION,) if version_id is None else ()))
         taken = await self._record(user, key, sequencer, "PENDING", now, sets=sets, removes=removes, values=values)
         return None if taken is None else document_id_for(user, key)
+
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
+        """Put a row without an order, which any event takes over; a row that is there, or a marker, stays."""
+        expected = Put(
+            key=document_key(user, document_id_for(user, key)),
+            attributes={
+                STATUS: DocumentState.PENDING,
+                OBJECT_KEY: key,
+                SIZE: size,
+                RUN: EXPECTED_RUN,
+                ORIGIN: origin_of(key),
+                MODE: ReprocessMode.FULL,
+                COUNTER: 0,
+                CREATED_AT: now,
+                UPDATED_AT: now,
+            },
+            condition=ABSENT,
+        )
+        with suppress(ConditionFailedError):
+            await self._rows.put(expected)
 
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         """Leave a marker for a while, without anything of the document, in one conditional write."""

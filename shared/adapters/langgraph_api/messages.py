@@ -1,5 +1,7 @@
 """What clients say: messages in the shapes that LangChain, OpenAI and the stock clients send."""
 
+import base64
+import binascii
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, cast
 
@@ -15,11 +17,16 @@ from pydantic import (
     model_validator,
 )
 
+from shared.adapters.langgraph_api.files import file_fields
 from shared.domain.content import text_of
-from shared.domain.errors import InvalidInputError
+from shared.domain.errors import InvalidIdError, InvalidInputError
+from shared.domain.ids import parse_document_id
 from shared.domain.images import IMAGE_KINDS, MAX_IMAGES, encoded_image_fault
+from shared.domain.kb.file_parts import bytes_part
 
 _IN_THE_MESSAGE: Final = "data:"
+# Longer ones are refused by whoever stores the file, with a reason that the user sees.
+_FILE_NAME_CHARS: Final = 1_000
 
 
 def _image_address(value: str) -> str:
@@ -31,6 +38,21 @@ def _image_address(value: str) -> str:
     if fault is not None:
         raise ValueError(fault)
     return value
+
+
+def _file_base64(value: str) -> str:
+    try:
+        base64.b64decode(value, validate=True)
+    except binascii.Error:
+        raise ValueError("a file is base64") from None
+    return value
+
+
+def _document_id(value: str) -> str:
+    try:
+        return parse_document_id(value)
+    except InvalidIdError as error:
+        raise ValueError(str(error)) from None
 
 
 MessageId = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -76,7 +98,45 @@ class ImagePart(_Part):
         return self
 
 
-Part = Annotated[TextPart | ImageUrlPart | ImagePart, Field(discriminator="type")]
+class FilePart(_Part):
+    """A file in the message itself, in whichever of its shapes a client sends it, or one that was sent before.
+
+    What was sent before is known by its document: it comes back with a conversation, or names an upload.
+    """
+
+    type: Literal["file"]
+    filename: str = Field(default="", max_length=_FILE_NAME_CHARS)
+    mime_type: str = Field(default="", max_length=200)
+    base64: Annotated[str, AfterValidator(_file_base64)] | None = None
+    file_id: Annotated[str, AfterValidator(_document_id)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_shape(cls, given: Any) -> Any:  # noqa: ANN401 - JSON
+        return file_fields(cast("dict[str, Any]", given)) if isinstance(given, dict) else given
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> Self:
+        if self.base64 is None and self.file_id is None:
+            raise ValueError("a file is in the message itself, as base64; nothing is fetched from addresses")
+        return self
+
+    def part(self) -> dict[str, Any]:
+        """Give the part as the graph knows it."""
+        if self.base64 is not None:
+            return bytes_part(self.filename, self.mime_type, self.base64)
+        return {"type": "file", "file_id": self.file_id, "filename": self.filename, "mime_type": self.mime_type}
+
+
+class KbRefPart(_Part):
+    """What stands beside a file that was sent before. Whose document it is, is looked up whenever it is shown."""
+
+    type: Literal["kb_ref"]
+    docId: Annotated[str, AfterValidator(_document_id)]  # noqa: N815 - the part's own name for it
+    attachmentId: str = Field(default="", max_length=200)  # noqa: N815 - as above
+
+
+Part = Annotated[TextPart | ImageUrlPart | ImagePart | FilePart | KbRefPart, Field(discriminator="type")]
 
 
 class _Message(BaseModel):
@@ -97,10 +157,12 @@ class FromHuman(_Message):
         if isinstance(self.content, str):
             texts = [self.content]
         else:
-            texts = [part if isinstance(part, str) else getattr(part, "text", "an image") for part in self.content]
+            texts = [
+                part if isinstance(part, str) else getattr(part, "text", "an image or a file") for part in self.content
+            ]
         if not any(text.strip() for text in texts):
             raise ValueError("a message of a user must hold something")
-        if sum(not isinstance(part, str | TextPart) for part in self.content) > MAX_IMAGES:
+        if sum(isinstance(part, ImageUrlPart | ImagePart) for part in self.content) > MAX_IMAGES:
             raise ValueError(f"a message may hold {MAX_IMAGES} images")
         return self
 
@@ -108,8 +170,14 @@ class FromHuman(_Message):
         """Give the message, with an id."""
         content: Any = self.content
         if not isinstance(self.content, str):
-            content = [part if isinstance(part, str) else part.model_dump() for part in self.content]
+            content = [_kept(part) for part in self.content]
         return HumanMessage(content=content, id=self.id or new_id(), name=self.name)
+
+
+def _kept(part: Any) -> Any:  # noqa: ANN401 - a string or one of the parts above
+    if isinstance(part, str):
+        return part
+    return part.part() if isinstance(part, FilePart) else part.model_dump()
 
 
 # What else an answer holds (thoughts, marks of the vendor) is nothing to go on from, and tool calls are a field.

@@ -1,6 +1,6 @@
 """The uploads: read by version, deleted, and offered to be written."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,10 @@ OFFER_FOR: Final = timedelta(minutes=15)
 
 _GONE: Final = frozenset({"NoSuchKey", "NoSuchVersion", "404", "NotFound", "MethodNotAllowed", "405"})
 """The last two: what is there is a delete marker."""
+
+
+_THERE: Final = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
+"""The last two: somebody else is writing it at this moment; keys are made so that it is the same object."""
 
 
 class S3Objects:
@@ -131,6 +135,39 @@ class S3UploadOffers:
             raise _silent(error) from error
         headers = {"Content-Type": media_type, "Content-Length": str(size)}
         return UploadTicket(url=url, headers=headers, expires_at=now + OFFER_FOR)
+
+
+class S3UploadWriter:
+    """The port ``UploadWriter``: conditional puts, which need no leave to read.
+
+    Parameters
+    ----------
+    client_of : callable
+        Gives a low-level client, when the first file comes: most processes never see one.
+    bucket : str
+        The bucket of the uploads.
+    """
+
+    def __init__(self, client_of: "Callable[[], S3Client]", bucket: str) -> None:
+        self._client_of = client_of
+        self._bucket = bucket
+
+    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
+        """Put the object under the condition that there is none."""
+        return await in_thread(self._write, key, data, media_type)
+
+    def _write(self, key: str, data: bytes, media_type: str) -> bool:
+        try:
+            self._client_of().put_object(
+                Bucket=self._bucket, Key=key, Body=data, ContentType=media_type, IfNoneMatch="*"
+            )
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code", "") in _THERE:
+                return False
+            raise _meant(error) from error
+        except BotoCoreError as error:
+            raise _silent(error) from error
+        return True
 
 
 def _versions(page: Mapping[str, Any]) -> Iterator[Any]:

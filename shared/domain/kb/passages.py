@@ -103,7 +103,7 @@ def passages_within(
     passages: list[Passage] = []
     left, left_out = token_budget, 0
     for chunk in chunks:
-        text = chunk.text if estimate_tokens(chunk.text) <= left else _cut(chunk.text, left)
+        text = cut_to(left, chunk.text)
         if not text or left_out:
             # After the first that does not fit a shorter one would jump the queue.
             left_out += 1
@@ -130,7 +130,18 @@ def _passage(number: int, chunk: Chunk, text: str, documents: Mapping[DocumentId
     )
 
 
-def _cut(text: str, tokens: int) -> str:
+def cut_to(tokens: int, text: str) -> str:
+    """Give as much of a text as a budget has room for, with ``CUT_MARK`` where it goes on; empty for a mere scrap.
+
+    Parameters
+    ----------
+    tokens : int
+        Estimated tokens that it may take.
+    text : str
+        The text; it comes back as it is when it fits.
+    """
+    if estimate_tokens(text) <= tokens:
+        return text
     if tokens < _LEAST_TOKENS:
         return ""
     kept = text[: tokens * _CHARACTERS_A_TOKEN - len(CUT_MARK)]

@@ -27,6 +27,19 @@ class RunOrigin(StrEnum):
     CHAT = "chat"
 
 
+EXPECTED_RUN: Final = "expected"
+"""The run of a document whose object was written and whose event has not arrived."""
+
+CHAT_FOLDER: Final = "chat-"
+"""What the folder of an upload begins with whose file came with a message."""
+
+
+def origin_of(key: str) -> RunOrigin:
+    """Say what the run of an upload begins with, from the object's key."""
+    folder = key.rpartition("/")[0].rpartition("/")[2]
+    return RunOrigin.CHAT if folder.startswith(CHAT_FOLDER) else RunOrigin.UPLOAD
+
+
 class DocumentNotFoundError(NotFoundError):
     """No such document for this user: it never was, is deleted, or is somebody else's."""
 

@@ -7,11 +7,14 @@ from langchain_core.language_models import BaseChatModel
 
 from shared.adapters.bedrock.model_input import Arrange, plain
 from shared.ports import Metrics, Threads
+from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments
 from shared.services.lookup_turns import LookupTurns
 from shared.services.recall import Recall
 from shared.services.remember import Remember
 from shared.services.search_knowledge import SearchKnowledge
+from shared.services.show_documents import ShowDocuments
+from shared.services.take_in_files import TakeInFiles
 from shared.settings import ChatSettings
 
 
@@ -44,10 +47,19 @@ class Knowledge:
         Finds passages.
     documents : BrowseDocuments
         Says which documents there are.
+    files : TakeInFiles
+        Stores files that come with messages.
+    wait : AwaitDocuments
+        Waits until they can be read.
+    show : ShowDocuments
+        Shows them to the model.
     """
 
     search: SearchKnowledge
     documents: BrowseDocuments
+    files: TakeInFiles
+    wait: AwaitDocuments
+    show: ShowDocuments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from shared.domain.summary import SummaryEntry
 from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, HistoryPolicy
 from shared.domain.turns import human_ids
 from shared.services.recall import Recall, Recalled
+from shared.services.show_documents import ShownDocuments
 from shared.services.turn_memory import TurnMemory
 
 USER_ID: Final = "userId"
@@ -29,6 +30,7 @@ CONVERSATION: Final = "conversation"
 ASKED: Final = "asked"
 HISTORY_POLICY: Final = "history_policy"
 PASSAGE_NUMBERS: Final = "passage_numbers"
+SHOWN_DOCUMENTS: Final = "shown_documents"
 
 
 @dataclass(slots=True)
@@ -87,6 +89,8 @@ class Envelope:
         Ids of the human messages that this run brought.
     numbers : PassageNumbers or None
         Of the passages that the turn's searches find.
+    shown : ShownDocuments or None
+        The texts of files that the turn has read.
     """
 
     user: UserId | None = None
@@ -99,6 +103,7 @@ class Envelope:
     conversation: Sequence[AnyMessage] = ()
     asked: Sequence[str] = ()
     numbers: PassageNumbers | None = None
+    shown: ShownDocuments | None = None
 
     @classmethod
     def of(cls, config: RunnableConfig) -> Self:
@@ -108,7 +113,7 @@ class Envelope:
         memory, mark = values.get(TURN_MEMORY), values.get(TURN_MARK)
         policy, conversation = values.get(HISTORY_POLICY), values.get(CONVERSATION)
         asked = values.get(ASKED)
-        numbers = values.get(PASSAGE_NUMBERS)
+        numbers, shown = values.get(PASSAGE_NUMBERS), values.get(SHOWN_DOCUMENTS)
         return cls(
             user=user_id_or_none(values.get(USER_ID)),
             thread=thread_id_or_none(values.get(THREAD_ID)),
@@ -120,6 +125,7 @@ class Envelope:
             conversation=cast("Sequence[AnyMessage]", conversation) if isinstance(conversation, list | tuple) else (),
             asked=cast("Sequence[str]", asked) if isinstance(asked, tuple) else (),
             numbers=numbers if isinstance(numbers, PassageNumbers) else None,
+            shown=shown if isinstance(shown, ShownDocuments) else None,
         )
 
     def configurable(self) -> dict[str, Any]:
@@ -135,6 +141,7 @@ class Envelope:
             CONVERSATION: self.conversation or None,
             ASKED: tuple(self.asked) or None,
             PASSAGE_NUMBERS: self.numbers,
+            SHOWN_DOCUMENTS: self.shown,
         }
         return {key: value for key, value in values.items() if value is not None}
 

@@ -31,6 +31,7 @@ from shared.graphs.agent.spec import AgentSpec
 from shared.graphs.agent.state import AgentState, Node
 from shared.graphs.agent.tools import common_tools
 from shared.graphs.agent.tools.failures import failure_answers, failure_text
+from shared.services.show_documents import ShownDocuments
 
 MODEL: Final = "model"
 TOOLS: Final = "tools"
@@ -47,7 +48,10 @@ def agent_node(spec: AgentSpec, deps: AgentDeps) -> Node[AgentState]:
 
     async def run(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
         envelope = replace(
-            Envelope.of(config).remembering(deps.recall), conversation=state["messages"], numbers=PassageNumbers()
+            Envelope.of(config).remembering(deps.recall),
+            conversation=state["messages"],
+            numbers=PassageNumbers(),
+            shown=ShownDocuments(),
         )
         given = AgentState(messages=[])
         if "running_summary" in state:
@@ -95,6 +99,8 @@ def _model_node(spec: AgentSpec, deps: AgentDeps, tools: Sequence[BaseTool]) -> 
             asked=envelope.asked,
         )
         blocks = prompt_blocks(base, recalled.merged, covered.entries, state.get("running_summary"))
+        # After the trim, which counts marks: what documents take is bounded by a budget of their own.
+        history = await deps.knowledge.show.shown(envelope.user, history, envelope.shown)
         try:
             answer = await model.ainvoke(deps.models.arrange(blocks, history), config)
         except ModelRefusedError:

@@ -2,12 +2,13 @@
 # pyright: reportUnknownMemberType=false
 """How the nodes of the agent graph hang together.
 
-    START ─▶ router ─┬▶ one agent ─────▶ trigger_background_agent ─▶ END
-                     ├▶ rename_thread ──▶ END
-                     └▶ shorten_thread ─▶ END        only in threads that are kept short by losing turns
+    START ─┬──────────────▶ router ─┬▶ one agent ─────▶ trigger_background_agent ─▶ END
+           └▶ kb_agent ─▶───┘       ├▶ rename_thread ──▶ END
+                                    └▶ shorten_thread ─▶ END        only in threads that are kept short by losing turns
 
-With one agent enabled there is no router. Rename stands beside the agents, not beside the router: a step of a graph
-ends when its slowest node does, and nobody's answer shall wait for a title.
+A turn goes through kb_agent only when it brings files. With one agent enabled there is no router. Rename stands beside
+the agents, not beside the router: a step of a graph ends when its slowest node does, and nobody's answer shall wait
+for a title.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from shared.domain.threads import DESTRUCTIVE_POLICIES
 from shared.graphs.agent.agents import DEFAULT_AGENT, enabled_agents
 from shared.graphs.agent.deps import AgentDeps
 from shared.graphs.agent.envelope import Envelope
+from shared.graphs.agent.nodes.kb_agent import has_files, kb_agent_node
 from shared.graphs.agent.nodes.rename_thread import rename_thread_node
 from shared.graphs.agent.nodes.router import router_node
 from shared.graphs.agent.nodes.shorten_thread import shorten_thread_node
@@ -30,6 +32,7 @@ from shared.graphs.agent.state import AgentState
 from shared.graphs.agent.sub_agent import agent_node
 from shared.graphs.ids import AGENT
 
+KB_AGENT: Final = "kb_agent"
 ROUTER: Final = "router"
 RENAME_THREAD: Final = "rename_thread"
 SHORTEN_THREAD: Final = "shorten_thread"
@@ -60,21 +63,37 @@ def build(deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
     builder.add_node(RENAME_THREAD, rename_thread_node(deps))
     builder.add_node(SHORTEN_THREAD, shorten_thread_node(deps))
     builder.add_node(TRIGGER_BACKGROUND_AGENT, trigger_background_agent)
-    start = START
+    builder.add_node(KB_AGENT, kb_agent_node(deps))
+    takers = [*(spec.node for spec in specs), RENAME_THREAD, SHORTEN_THREAD]
+    turn_of = _turn_of(specs)
+    go_on = turn_of
     if len(specs) > 1:
         builder.add_node(ROUTER, router_node(specs, deps))
-        builder.add_edge(START, ROUTER)
-        start = ROUTER
-    builder.add_conditional_edges(
-        start, _turn_of(specs), [*(spec.node for spec in specs), RENAME_THREAD, SHORTEN_THREAD]
-    )
+        builder.add_conditional_edges(ROUTER, turn_of, takers)
+        go_on, takers = _to_router, [ROUTER]
+    builder.add_conditional_edges(START, _files_first(go_on), [KB_AGENT, *takers])
+    builder.add_conditional_edges(KB_AGENT, go_on, takers)
     builder.add_edge(RENAME_THREAD, END)
     builder.add_edge(SHORTEN_THREAD, END)
     builder.add_edge(TRIGGER_BACKGROUND_AGENT, END)
     return builder.compile(name=AGENT)
 
 
-def _turn_of(specs: Sequence[AgentSpec]) -> Callable[[AgentState, RunnableConfig], list[str]]:
+_Choice = Callable[[AgentState, RunnableConfig], list[str]]
+
+
+def _to_router(_state: AgentState, _config: RunnableConfig) -> list[str]:
+    return [ROUTER]
+
+
+def _files_first(go_on: _Choice) -> _Choice:
+    def go(state: AgentState, config: RunnableConfig) -> list[str]:
+        return [KB_AGENT] if has_files(state) else go_on(state, config)
+
+    return go
+
+
+def _turn_of(specs: Sequence[AgentSpec]) -> _Choice:
     nodes = {spec.name: spec.node for spec in specs}
     default = nodes.get(DEFAULT_AGENT, specs[0].node)
 

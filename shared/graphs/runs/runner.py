@@ -1,7 +1,7 @@
 """Starts runs of one graph."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -28,6 +28,10 @@ from shared.services.turn_memory import TurnMemory
 
 Checkpointers = Callable[[UserId], BaseCheckpointSaver[Any]]
 """Gives the checkpointer of one owner, which reaches no other's threads."""
+
+
+TakeIn = Callable[[UserId, Sequence[AnyMessage]], Awaitable[Sequence[AnyMessage]]]
+"""Stores what messages bring that has no place in a thread, and gives them as they are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,9 @@ class GraphRunner:
         What every run works with.
     timing : RunTiming, optional
         How long things may take.
+    take_in : callable, optional
+        Applied to the messages of every request before any of them is written anywhere: a thread's row and its
+        checkpoints have no room for files.
     """
 
     def __init__(
@@ -77,7 +84,9 @@ class GraphRunner:
         recall: Recall,
         ports: RunPorts,
         timing: RunTiming | None = None,
+        take_in: TakeIn | None = None,
     ) -> None:
+        self._take_in = take_in
         self._graph = graph if store is None else graph.copy(update={"store": store})
         self._checkpointers = checkpointers
         self._recall = recall
@@ -129,6 +138,10 @@ class GraphRunner:
         """
         asked_at = self._ports.clock.now()
         request = await self._settled(request)
+        request = replace(request, messages=await self._taken_in(request.user, request.messages))
+        if request.command is not None and request.command.update is not None:
+            update = await self._values_taken_in(request.user, request.command.update)
+            request = replace(request, command=replace(request.command, update=update))
         memory = TurnMemory(self._recall, request.user, request.thread, request.account).start()
         try:
             admitted = await self._admission.admit(request)
@@ -173,7 +186,13 @@ class GraphRunner:
             What is asked for, the whole conversation included.
         journal : Journal, optional
             Hears of everything that comes out of the run.
+
+        Raises
+        ------
+        StoreError
+            When a file of a message cannot be stored.
         """
+        request = replace(request, messages=await self._taken_in(request.user, request.messages))
         run = StatelessRun(
             request,
             graph=self._graph,
@@ -196,6 +215,8 @@ class GraphRunner:
     async def change_state(self, change: StateChange) -> RunnableConfig:
         """Change a thread's state from outside a run; see :func:`~shared.graphs.runs.state_change.change_state`."""
         ports = self._ports
+        if change.values is not None:
+            change = replace(change, values=await self._values_taken_in(change.user, change.values))
         graph = self.reading(change.user)
         return await change_state(
             change, graph, threads=ports.threads, runs=ports.runs, clock=ports.clock, hold=self._timing.hold
@@ -204,6 +225,14 @@ class GraphRunner:
     async def copy(self, user: UserId, source: ThreadId, target: ThreadId) -> None:
         """Copy every checkpoint of a thread to one that has none."""
         await self._checkpointers(user).acopy_thread(source, target)
+
+    async def _taken_in(self, user: UserId, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+        return messages if self._take_in is None else await self._take_in(user, messages)
+
+    async def _values_taken_in(self, user: UserId, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "messages" not in values:
+            return values
+        return {**values, "messages": await self._taken_in(user, values["messages"])}
 
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._running.add(task)

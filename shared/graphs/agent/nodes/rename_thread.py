@@ -11,6 +11,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from shared.domain.counters import RENAME_FAILED
 from shared.domain.ids import ThreadId, UserId
+from shared.domain.kb.mentions import readable
 from shared.domain.threads import DEFAULT_TITLE, MODEL_TITLE_MAX_CHARS
 from shared.domain.turns import text_of
 from shared.graphs.agent.deps import AgentDeps
@@ -65,7 +66,8 @@ def first_question(messages: Sequence[AnyMessage]) -> str:
         return ""
     parts = first.content if isinstance(first.content, list) else [first.content]
     texts = [part if isinstance(part, str) else part.get("text", "") for part in parts]
-    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())[:QUESTION_MAX_CHARS].strip()
+    said = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
+    return readable(said)[:QUESTION_MAX_CHARS].strip()
 
 
 def tidy_title(answer: str) -> str:

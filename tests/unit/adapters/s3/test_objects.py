@@ -10,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
 from shared.adapters import aws
-from shared.adapters.s3.objects import S3Objects, S3UploadOffers
+from shared.adapters.s3.objects import S3Objects, S3UploadOffers, S3UploadWriter
 from shared.domain.errors import StoreError
 from shared.domain.kb.failures import DocumentTooLargeError
 from shared.domain.kb.ingestion import ObjectGoneError
@@ -130,3 +130,27 @@ async def test_an_offer_is_for_one_object_of_one_size_and_type(client):
     assert query["X-Amz-Expires"] == ["900"]
     assert ticket.headers == {"Content-Type": "application/pdf", "Content-Length": "5"}
     assert ticket.expires_at.isoformat() == "2026-03-01T12:15:00+00:00"
+
+
+async def test_a_file_is_written_once(client):
+    made = []
+    writer = S3UploadWriter(lambda: made.append(1) or client, BUCKET)
+    assert made == []
+    assert await writer.write(KEY, b"first", media_type="text/markdown") is True
+    assert await writer.write(KEY, b"second", media_type="text/markdown") is False
+    found = client.get_object(Bucket=BUCKET, Key=KEY)
+    assert (found["Body"].read(), found["ContentType"]) == (b"first", "text/markdown")
+
+
+async def test_a_deleted_file_can_be_written_again(client):
+    writer = S3UploadWriter(lambda: client, BUCKET)
+    await writer.write(KEY, b"first", media_type="text/markdown")
+    client.delete_object(Bucket=BUCKET, Key=KEY)
+    assert await writer.write(KEY, b"again", media_type="text/markdown") is True
+
+
+async def test_a_bucket_that_refuses_is_a_store_error_that_names_no_key(client):
+    writer = S3UploadWriter(lambda: client, "no-such-bucket")
+    with pytest.raises(StoreError) as refused:
+        await writer.write(KEY, b"x", media_type="text/markdown")
+    assert "notes" not in str(refused.value)

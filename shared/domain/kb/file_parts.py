@@ -1,0 +1,112 @@
+"""Files in messages: as a client sends them, as they wait to be read, and as they stay in the thread.
+
+A part with bytes becomes one that names the document of these bytes (``file_id``) before anything is stored. Once the
+document has been waited for, the part gets a sibling ``kb_ref`` and its name begins with ``[kb:<document>]``; what has
+that is done (rows KB16 and KB17).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from shared.domain.errors import InvalidIdError
+from shared.domain.ids import DocumentId, parse_document_id
+
+FILE: Final = "file"
+KB_REF: Final = "kb_ref"
+
+Part: TypeAlias = "str | dict[str, Any]"
+
+_PREFIX: Final = re.compile(r"\[kb:[\w-]{1,100}\]\s*")
+
+
+def bytes_part(name: str, media_type: str, data: str) -> dict[str, Any]:
+    """Give a file as it is read from a request; ``data`` is base64."""
+    return {"type": FILE, "filename": name, "mime_type": media_type, "base64": data}
+
+
+def waiting_part(document: DocumentId, name: str, media_type: str, attachment: str) -> dict[str, Any]:
+    """Give a file whose bytes are stored and whose document was not yet waited for."""
+    return {"type": FILE, "file_id": document, "filename": name, "mime_type": media_type, "attachment_id": attachment}
+
+
+def unstored_part(name: str, reason: str) -> dict[str, Any]:
+    """Give what stands for a file that was not taken in."""
+    return {"type": "text", "text": f"[The file “{name}” was not taken in: {reason}]"}
+
+
+def has_bytes(part: object) -> bool:
+    """Say whether a part is a file with its bytes."""
+    return _is(FILE, part) and isinstance(cast("dict[str, Any]", part).get("base64"), str)
+
+
+def waited_for(part: object) -> DocumentId | None:
+    """Give the document that a part waits for; ``None`` when it is no file or was handled."""
+    if not _is(FILE, part):
+        return None
+    fields = cast("dict[str, Any]", part)
+    return None if _PREFIX.match(str(fields.get("filename", ""))) else document_or_none(fields.get("file_id"))
+
+
+def referred_to(part: object) -> DocumentId | None:
+    """Give the document that a ``kb_ref`` part names; whose it is, is for the reader of the id to find out."""
+    return document_or_none(cast("dict[str, Any]", part).get("docId")) if _is(KB_REF, part) else None
+
+
+def is_handled_file(part: object) -> bool:
+    """Say whether a part is a file that a ``kb_ref`` stands beside."""
+    return _is(FILE, part) and _PREFIX.match(str(cast("dict[str, Any]", part).get("filename", ""))) is not None
+
+
+def marked(part: Mapping[str, Any], document: DocumentId) -> list[Part]:
+    """Give a file with its marker; doing it again changes nothing (row KB16)."""
+    name = plain_name(str(part.get("filename", "")))
+    kept = {key: value for key, value in part.items() if key in ("type", "file_id", "mime_type")}
+    return [
+        {**kept, "filename": f"[kb:{document}] {name}"},
+        {"type": KB_REF, "docId": document, "attachmentId": str(part.get("attachment_id", ""))},
+    ]
+
+
+def plain_name(filename: str) -> str:
+    """Give the name without what marks it."""
+    return _PREFIX.sub("", filename).strip()
+
+
+def parts_of(message: AnyMessage) -> Sequence[Part]:
+    """Give the parts of what a person said; empty for a plain text and for other messages."""
+    return message.content if isinstance(message, HumanMessage) and isinstance(message.content, list) else ()
+
+
+def waits(messages: Iterable[AnyMessage]) -> bool:
+    """Say whether some file of a thread was not handled."""
+    return any(has_bytes(part) or waited_for(part) is not None for message in messages for part in parts_of(message))
+
+
+def with_parts(message: AnyMessage, change: Callable[[Part], Iterable[Part]]) -> AnyMessage:
+    """Give a message, under its id, with each part replaced by others; the same one when nothing changes."""
+    before = parts_of(message)
+    after = [new for part in before for new in change(part)]
+    return message if after == list(before) else message.model_copy(update={"content": after})
+
+
+def documents_in(messages: Iterable[AnyMessage]) -> Iterator[DocumentId]:
+    """Give the documents whose files wait."""
+    for message in messages:
+        for part in parts_of(message):
+            if (document := waited_for(part)) is not None:
+                yield document
+
+
+def document_or_none(value: object) -> DocumentId | None:
+    """Read a document's id defensively."""
+    try:
+        return parse_document_id(value) if isinstance(value, str) else None
+    except InvalidIdError:
+        return None
+
+
+def _is(kind: str, part: object) -> bool:
+    return isinstance(part, dict) and cast("dict[str, Any]", part).get("type") == kind

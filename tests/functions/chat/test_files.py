@@ -1,0 +1,172 @@
+"""Files in messages over HTTP: no bytes stay in rows or checkpoints, and what clients get they can send again."""
+
+import base64
+import json
+
+import pytest
+
+from tests.fakes.agent_turns import Turns
+from tests.fakes.chat_api import OTHER, USER, ChatApi
+from tests.fakes.chat_knowledge import ChatKnowledge
+from tests.fakes.chat_model import ScriptedChatModel
+
+BYTES = b"# Herons\n\nThe heron nests in March."
+DATA = base64.b64encode(BYTES).decode()
+THREAD = "7c9f8f3e-5d0f-4a53-8a39-0d6d7c0c9b12"
+
+
+@pytest.fixture
+def chat():
+    library = ChatKnowledge()
+    api = ChatApi(
+        ScriptedChatModel(*["In March."] * 4),
+        make=lambda model: Turns(chat=model, library=library).graph,
+        take_in=library.files.take_in,
+    )
+    return api, library
+
+
+async def say(api, *parts, user=USER, ident="h1", thread=THREAD):
+    message = {"role": "user", "id": ident, "content": list(parts)}
+    body = {"assistant_id": "agent", "input": {"messages": [message]}, "if_not_exists": "create"}
+    return await api.client(user).post(f"/threads/{thread}/runs/wait", json=body)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "file", "base64": DATA, "mime_type": "text/markdown", "filename": "herons.md"},
+        {"type": "file", "mimeType": "text/markdown", "data": DATA, "metadata": {"filename": "herons.md"}},
+        {
+            "type": "file",
+            "source_type": "base64",
+            "mime_type": "text/markdown",
+            "data": DATA,
+            "metadata": {"name": "herons.md"},
+        },
+        {"type": "file", "file": {"filename": "herons.md", "file_data": f"data:text/markdown;base64,{DATA}"}},
+        {"type": "file", "url": f"data:text/markdown;base64,{DATA}", "filename": "herons.md"},
+    ],
+    ids=["langchain", "agent-chat-ui", "langchain 0.3", "openai", "data url"],
+)
+async def test_each_shape_of_a_file_is_answered_in_the_same_turn(chat, part):
+    api, library = chat
+    reply = await say(api, {"type": "text", "text": "When?"}, part)
+
+    assert reply.status_code == 200, reply.text
+    (record,) = await library.base.documents.of_user(USER)
+    assert record.name == "herons.md"
+    assert "The heron nests in March." in str(api.model.requests[0].messages)
+    asked = reply.json()["messages"][0]["content"]
+    assert asked[1]["filename"] == f"[kb:{record.id}] herons.md"
+    assert DATA not in reply.text
+
+
+async def test_no_bytes_reach_the_threads_row_or_a_checkpoint(chat):
+    api, _ = chat
+    kept = []
+    acquire = api.runs.threads.acquire
+
+    async def noting(*args, **options):
+        kept.append(options["pending"])
+        return await acquire(*args, **options)
+
+    api.runs.threads.acquire = noting
+    await say(api, {"type": "text", "text": "When?"}, {"type": "file", "base64": DATA, "filename": "herons.md"})
+
+    assert "herons.md" in json.dumps(kept)
+    saver = api.runs.savers[USER]
+    assert DATA not in json.dumps(kept) + str(saver.storage) + str(saver.blobs) + str(saver.writes)
+
+
+async def test_a_client_can_send_back_what_it_was_given(chat):
+    api, library = chat
+    first = (
+        await say(api, {"type": "text", "text": "When?"}, {"type": "file", "base64": DATA, "filename": "a.md"})
+    ).json()
+
+    again = await say(api, *first["messages"][0]["content"], ident="h1")
+    more = await say(api, {"type": "text", "text": "And?"}, *first["messages"][0]["content"][1:], ident="h2")
+
+    assert (again.status_code, more.status_code) == (200, 200)
+    assert more.json()["messages"][0] == first["messages"][0]
+    assert library.base.objects.calls["write"] == 1
+
+
+async def test_a_file_that_another_has_cannot_be_named(chat):
+    api, library = chat
+    theirs = await library.upload("secret.md", BYTES.decode(), user=OTHER)
+
+    parts = [{"type": "file", "file_id": theirs.id, "filename": "x.md"}, {"type": "kb_ref", "docId": theirs.id}]
+    reply = await say(api, {"type": "text", "text": "What is in it?"}, *parts)
+
+    assert reply.status_code == 200
+    assert "March" not in str(api.model.requests[0].messages)
+
+
+async def test_an_upload_can_be_named_by_its_id(chat):
+    api, library = chat
+    mine = await library.upload("mine.md", BYTES.decode(), user=USER)
+
+    await say(api, {"type": "text", "text": "When?"}, {"type": "file", "file_id": mine.id, "filename": "mine.md"})
+
+    assert "The heron nests in March." in str(api.model.requests[0].messages)
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ({"type": "file", "url": "https://example.org/a.pdf", "filename": "a.pdf"}, "nothing is fetched"),
+        ({"type": "file", "filename": "a.pdf"}, "base64"),
+        ({"type": "file", "base64": "%%%", "filename": "a.pdf"}, "base64"),
+        ({"type": "file", "file_id": "../x", "filename": "a.pdf"}, "document"),
+        ({"type": "kb_ref", "docId": "users/x"}, "document"),
+    ],
+)
+async def test_what_is_no_file_is_refused_by_its_place(chat, part, why):
+    api, _ = chat
+    reply = await say(api, {"type": "text", "text": "?"}, part)
+
+    assert reply.status_code in (400, 422)
+    assert why in reply.text
+    assert "input.messages.0.content.1" in reply.text
+
+
+async def test_a_state_that_is_changed_keeps_no_bytes_either(chat):
+    api, library = chat
+    thread = (await api.client().post("/threads", json={})).json()["thread_id"]
+    message = {"role": "user", "content": [{"type": "file", "base64": DATA, "filename": "herons.md"}]}
+
+    changed = await api.client().post(f"/threads/{thread}/state", json={"values": {"messages": [message]}})
+
+    assert changed.status_code == 200, changed.text
+    state = (await api.client().get(f"/threads/{thread}/state")).text
+    assert DATA not in state
+    assert len(await library.base.documents.of_user(USER)) == 1
+
+
+async def test_a_run_without_a_thread_reads_files_too(chat):
+    api, _ = chat
+    message = {"role": "user", "content": [{"type": "file", "base64": DATA, "filename": "herons.md"}]}
+
+    reply = await api.client().post("/runs/wait", json={"assistant_id": "agent", "input": {"messages": [message]}})
+
+    assert reply.status_code == 200, reply.text
+    assert "The heron nests in March." in str(api.model.requests[0].messages)
+
+
+async def test_an_agui_client_sends_a_document_and_resends_the_conversation(chat):
+    api, library = chat
+    source = {"type": "data", "value": DATA, "mimeType": "text/markdown"}
+    part = {"type": "document", "source": source, "metadata": {"filename": "herons.md"}}
+    asked = {"id": "h1", "role": "user", "content": [{"type": "text", "text": "When?"}, part]}
+    body = {"threadId": THREAD, "runId": "r", "state": {}, "tools": [], "context": [], "forwardedProps": {}}
+
+    first = await api.client().post("/agui", json={**body, "messages": [asked]})
+    more = {"id": "h2", "role": "user", "content": "And where?"}
+    await api.client().post("/agui", json={**body, "messages": [asked, more]})
+
+    assert "RUN_FINISHED" in first.text
+    assert [record.name for record in await library.base.documents.of_user(USER)] == ["herons.md"]
+    assert library.base.objects.calls["write"] == 1
+    assert "The heron nests in March." in str(api.model.requests[-1].messages)
