@@ -44,6 +44,11 @@ class Layout:
         return self.state / "tmp"
 
     @property
+    def trash(self) -> Path:
+        """Scratch of earlier starts, on its way out."""
+        return self.state / "trash"
+
+    @property
     def logs(self) -> Path:
         """One log per process."""
         return self.state / "log"

@@ -19,6 +19,9 @@ if os.getppid() != int(sys.argv[1]):
 os.execv(sys.argv[2], sys.argv[2:])
 """
 
+_EXITING: Final = 0x4
+"""Of the kernel's flags of a process (proc(5), PF_EXITING)."""
+
 
 class ProcessGroup:
     """A running child with all its children.
@@ -34,8 +37,8 @@ class ProcessGroup:
 
     @property
     def alive(self) -> bool:
-        """Whether the child itself runs."""
-        return self._process.returncode is None
+        """Whether the child itself runs, and nobody has killed it yet."""
+        return self._process.returncode is None and not is_dying(self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -63,6 +66,21 @@ class ProcessGroup:
         # The group outlives its leader while a grandchild runs.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+def is_dying(pid: int) -> bool:
+    """Tell whether a process has ended or is bound to: this process hears of that only later.
+
+    Linux tells; elsewhere the answer is always no.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return sys.platform == "linux"
+    # The command before the last bracket may hold anything.
+    fields = stat.rpartition(")")[2].split()
+    state, flags, pending = fields[0], int(fields[6]), int(fields[28])
+    return state in "ZXx" or bool(flags & _EXITING) or bool(pending & 1 << signal.SIGKILL - 1)
 
 
 async def start_group(

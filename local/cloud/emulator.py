@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import os
+import secrets
 import shutil
 import sys
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -80,9 +82,7 @@ async def emulator(
     """
     if is_taken(address.port):
         raise PortTakenFault(address.port, "LOCAL_CLOUD_PORT")
-    # Each warm function is unpacked there, and a killed emulator leaves them behind.
-    shutil.rmtree(layout.scratch, ignore_errors=True)
-    layout.prepare()
+    discard_scratch(layout)
     state.move(layout, address)
     settings = {
         # Its default is every interface of the machine.
@@ -112,6 +112,21 @@ async def emulator(
     finally:
         # It writes its state when it is asked to end.
         await group.terminate(_SAVE_SECONDS)
+
+
+def discard_scratch(layout: Layout) -> threading.Thread:
+    """Give the folders an empty scratch; what was in it is removed meanwhile, by the thread that is returned.
+
+    Each warm function was unpacked there: thousands of files, which a busy disk takes half a minute to forget. What is
+    not removed when the process ends is removed by the next.
+    """
+    if layout.scratch.exists():
+        layout.trash.mkdir(exist_ok=True)
+        layout.scratch.rename(layout.trash / secrets.token_hex(8))
+    layout.prepare()
+    removal = threading.Thread(target=shutil.rmtree, args=(layout.trash,), kwargs={"ignore_errors": True}, daemon=True)
+    removal.start()
+    return removal
 
 
 async def _until_ready(group: ProcessGroup, address: CloudAddress, log: Path) -> None:

@@ -4,8 +4,11 @@ h11 parses HTTP, because a streamed response may end in trailers, which no ASGI 
 """
 
 import asyncio
+import fcntl
 import json
 import socket
+import sys
+import termios
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -128,9 +131,15 @@ class _Connection:
             self._http.start_next_cycle()
 
     def _was_reset(self) -> bool:
-        # A reset that comes after the end of what could be read is told by the socket alone.
+        """Tell, at the end of what can be read, whether the process went without having read what was written.
+
+        It closed its end first: the end that it sent acknowledges nothing of what was written after it, and a reset
+        that answers it is told by the socket alone.
+        """
+        if not self._reader.at_eof():
+            return False
         opened: socket.socket = self._writer.get_extra_info("socket")
-        return self._reader.at_eof() and opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+        return opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0 or _unacknowledged(opened) > 0
 
     async def _event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         while True:
@@ -206,3 +215,9 @@ class _Connection:
 
 def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
     return next((value.decode("latin-1") for field, value in headers if field == name), "")
+
+
+def _unacknowledged(opened: socket.socket) -> int:
+    if sys.platform != "linux":
+        return 0
+    return int.from_bytes(fcntl.ioctl(opened.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from local.cloud.address import CloudAddress
+from local.cloud.emulator import discard_scratch
 from local.cloud.state import forget_unfinished, move
 from local.layout import Layout
 
@@ -64,3 +65,13 @@ def test_what_an_interrupted_first_deployment_leaves_is_forgotten(layout, lost):
     assert not layout.outputs.exists()
     assert not layout.deployed.exists()
     assert layout.user.exists()
+
+
+def test_scratch_is_empty_at_once_and_what_was_in_it_goes(layout):
+    (layout.scratch / "worker").mkdir()
+    (layout.scratch / "worker" / "module.py").write_text("left")
+    (layout.trash / "earlier").mkdir(parents=True)
+    removal = discard_scratch(layout)
+    assert list(layout.scratch.iterdir()) == []
+    removal.join()
+    assert not layout.trash.exists()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from local.faults import CommandFault, MissingProgramFault
-from local.processes import start_group
+from local.processes import is_dying, start_group
 from local.programs import child_environment, program, run
 
 # A child that ignores being asked to end, with a child of its own.
@@ -62,7 +63,7 @@ async def test_child_ends_when_its_parent_is_killed(tmp_path):
     code = f"""
 import asyncio, os, sys
 from pathlib import Path
-from local.processes import start_group
+from local.processes import is_dying, start_group
 async def main():
     with open({str(tmp_path / "log")!r}, "wb") as log:
         group = await start_group([sys.executable, "-c", "import time; time.sleep(600)"],
@@ -110,3 +111,16 @@ def test_children_get_no_credentials():
     assert "secret" not in made.values()
     assert "AWS_PROFILE" not in made
     assert (made["HOME"], made["AWS_REGION"], made["NO_PROXY"]) == ("/home/ada", "us-east-1", "127.0.0.1,localhost")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_child_is_known_to_be_dying_as_soon_as_it_is_killed(tmp_path):
+    with (tmp_path / "log").open("wb") as log:
+        group = await start_group(
+            [sys.executable, "-c", "import time; time.sleep(600)"], cwd=tmp_path, env=dict(os.environ), log=log
+        )
+    assert group.alive
+    os.kill(group.pid, signal.SIGKILL)
+    assert not group.alive
+    await group.wait()
+    assert is_dying(group.pid)
