@@ -84,7 +84,7 @@ async def test_a_branch_from_before_the_first_turn_costs_no_more_than_a_first_tu
 
 
 @pytest.mark.parametrize("durability", ["exit", "async", "sync"])
-async def test_a_copy_made_during_a_run_has_what_was_stored_before_it(tables, durability):
+async def test_a_copy_made_during_a_run_has_what_was_stored_and_asked_before_it(tables, durability):
     reached, opened = asyncio.Event(), asyncio.Event()
 
     async def wait(_place: int) -> None:
@@ -103,11 +103,11 @@ async def test_a_copy_made_during_a_run_has_what_was_stored_before_it(tables, du
     await runs.run(copy.thread_id, "c")
 
     # With a checkpoint a step, the question is stored before it has its answer.
-    question = [] if durability == "exit" else ["b"]
-    assert copied == ["a", "One.", *question]
-    assert await runs.texts(copy.thread_id) == ["a", "One.", *question, "c", "Copied on."]
+    assert copied in (["a", "One."], ["a", "One.", "b"])
+    assert await runs.texts(copy.thread_id) == ["a", "One.", "b", "c", "Copied on."]
     assert await runs.texts(thread) == ["a", "One.", "b", "Slow"]
-    assert (copy.status, copy.pending, copy.lease) == ("idle", (), None)
+    assert (copy.status, copy.lease) == ("idle", None)
+    assert (await runs.threads.get(USER, copy.thread_id)).pending == ()
 
 
 async def test_what_a_run_stores_while_the_copy_is_made_is_not_in_it(tables):

@@ -173,6 +173,11 @@ async def test_states_are_read_as_they_are_sent(api):
 
     saver.alist = counted
 
+    came = iter([{"type": "http.request", "body": b""}])
+
+    async def receive():
+        return next(came, None) or await asyncio.Future()
+
     async def send(message):
         if message.get("body"):
             sent.append(read)
@@ -185,7 +190,7 @@ async def test_states_are_read_as_they_are_sent(api):
         "headers": [],
         "aws.event": {"requestContext": {"authorizer": {"claims": {"sub": USER}}}},
     }
-    await api.app(scope, lambda: asyncio.Future(), send)
+    await api.app(scope, receive, send)
 
     assert sent[:4] == [1, 2, 3, 4]
 
