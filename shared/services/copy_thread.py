@@ -28,7 +28,8 @@ class CopyThread:
     runs, which were runs of the other thread.
 
     No lease is held. Of the source, checkpoints are copied up to the one that was its newest when the copy began, and
-    those do not change; what a run stores meanwhile is not in the copy, whose next run takes in the question. The target refuses runs until it is complete.
+    those do not change. What a run stores meanwhile is not in the copy, whose next run takes in its question. The
+    target refuses to be written to until it is complete.
 
     Parameters
     ----------
