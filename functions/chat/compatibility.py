@@ -18,7 +18,8 @@ _BESIDE: Final[Mapping[str, str]] = {
     "GET /threads/{thread_id}": "`values` as in lists; `interrupts` as they are. The state has everything.",
     "PATCH /threads/{thread_id}": "A `title` renames. `ttl` is refused.",
     "DELETE /threads/{thread_id}": "Gone at once; what it held is removed soon after.",
-    "POST /threads/{thread_id}/copy": "Without its runs; what is known of earlier turns is summarised anew.",
+    "POST /threads/{thread_id}/copy": """Without its runs, but with the question of one that goes on; what is known of
+        earlier turns is summarised anew.""",
     "POST /threads/{thread_id}/state": """Under the thread's lease: 409 with `Retry-After` while a run holds it. Only
         `messages` can be changed; `{"type": "remove", "id": …}` removes one.""",
     "POST /threads/{thread_id}/state/checkpoint": """`checkpoint_ns` finds the state of an agent that waits.

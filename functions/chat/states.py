@@ -127,15 +127,10 @@ async def _history(thread: ThreadId, query: HistoryQuery, user: UserId, chat: Ch
 
 async def _states(row: ThreadRow, query: HistoryQuery, before: str | None, chat: Chat) -> AsyncIterator[bytes]:
     """Give a page of a thread's states, one after the other: together a long thread's would not fit into memory."""
-    thread, graph = row.thread_id, chat.runner.reading(row.user_id)
+    user, thread = row.user_id, row.thread_id
     if is_root(before, thread):
         return
-    snapshots = graph.aget_state_history(
-        config_of(thread),
-        filter=query.metadata,
-        before=None if before is None else config_of(thread, before),
-        limit=query.limit,
-    )
+    snapshots = chat.runner.history(user, thread, metadata=query.metadata, before=before, limit=query.limit)
     count, size = 0, 0
     async for snapshot in snapshots:
         state = encode(state_object(snapshot, thread))
@@ -146,8 +141,12 @@ async def _states(row: ThreadRow, query: HistoryQuery, before: str | None, chat:
         if size >= HISTORY_BYTES:
             return
     fits = (query.metadata or {}).items() <= ROOT_METADATA.items()
-    if count < query.limit and fits and (count or _is_stored(await graph.aget_state(config_of(thread)))):
+    if count < query.limit and fits and (count or await _has_begun(user, thread, chat)):
         yield encode(root_state(thread, row.created_at))
+
+
+async def _has_begun(user: UserId, thread: ThreadId, chat: Chat) -> bool:
+    return _is_stored(await chat.runner.reading(user).aget_state(config_of(thread)))
 
 
 async def _as_json(first: bytes | None, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

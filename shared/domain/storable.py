@@ -26,6 +26,8 @@ FAULTY_CALLS: Final = "faulty_calls"
 """Stands in the ``response_metadata`` of an answer whose calls cannot all be carried out."""
 
 _BROKEN_OFF: Final = "The arguments are no complete JSON object"
+_OUT_OF_TOKENS: Final = "max_tokens"
+"""Why Bedrock's models stop in the middle."""
 _REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -116,6 +118,9 @@ def storable_answer(answer: AIMessage) -> AIMessage:
         if fault is not None:
             faults[ident] = fault
         calls.append({**call, "name": fitted(call["name"]), "args": fitted(call["args"]), "id": ident})
+    if calls and answer.response_metadata.get("stopReason") == _OUT_OF_TOKENS:
+        # What there is of its arguments may well be readable, and is not what was meant.
+        faults[calls[-1]["id"] or ""] = _BROKEN_OFF
     for broken in answer.invalid_tool_calls:
         if broken["name"]:
             ident = _new_id_unless_free(broken["id"], calls)

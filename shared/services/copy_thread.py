@@ -28,7 +28,8 @@ class CopyThread:
     runs, which were runs of the other thread.
 
     No lease is held. Of the source, checkpoints are copied up to the one that was its newest when the copy began, and
-    those do not change; what a run stores meanwhile is not in the copy. The target refuses runs until it is complete.
+    those do not change. What a run stores meanwhile is not in the copy, whose next run takes in its question. The
+    target refuses to be written to until it is complete.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class CopyThread:
         self._clock = clock
 
     async def copy(self, user: UserId, thread: ThreadId) -> ThreadRow:
-        """Copy a thread as it was stored last; a run that goes on is not in the copy.
+        """Copy a thread as it was stored last. A run that goes on does so in the source; its question comes along.
 
         Raises
         ------
@@ -60,7 +61,6 @@ class CopyThread:
         """
         row = await self._threads.get(user, thread)
         now = self._clock.now()
-        busy = row.is_busy(now)
         copy = replace(
             row,
             thread_id=ThreadId(str(uuid.uuid4())),
@@ -68,8 +68,9 @@ class CopyThread:
             updated_at=now,
             last_message_at=now,
             status="interrupted" if row.status == "interrupted" else "idle",
-            # What a run that goes on has taken in, it will store itself.
-            pending=() if busy else row.pending,
+            # With what a run that goes on was asked: the checkpoint may have it as an open step only, which the copy's
+            # next run would replace.
+            pending=row.pending,
             lease=None,
             cancel_requested=False,
             run=None,

@@ -1,7 +1,7 @@
 """Starts runs of one graph."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -10,6 +10,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
+from langgraph.types import StateSnapshot
 
 from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
@@ -212,6 +213,43 @@ class GraphRunner:
         """Give the graph with a user's checkpointer, for reading states."""
         return self._graph.copy(update={"checkpointer": self._checkpointers(user)})
 
+    async def history(
+        self,
+        user: UserId,
+        thread: ThreadId,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[StateSnapshot]:
+        """Give a thread's states, the newest first, each read when it is asked for.
+
+        LangGraph's own way to read them has all of them in memory before it gives the first.
+
+        Parameters
+        ----------
+        user, thread : str
+            Whose thread, and which.
+        metadata : mapping, optional
+            What the states' metadata must hold.
+        before : str, optional
+            A checkpoint's id; only older states are given.
+        limit : int, optional
+            How many are given at most.
+        """
+        owners = self._checkpointers(user)
+        saver = TurnSaver(owners, may_write=lambda: False, fresh=False)
+        graph = self._graph.copy(update={"checkpointer": saver})
+        found = owners.alist(
+            _at(thread, None),
+            filter=dict(metadata) if metadata else None,
+            before=None if before is None else _at(thread, before),
+            limit=limit,
+        )
+        async for each in found:
+            saver.has_read(each)
+            yield await graph.aget_state(each.config)
+
     async def change_state(self, change: StateChange) -> RunnableConfig:
         """Change a thread's state from outside a run; see :func:`~shared.graphs.runs.state_change.change_state`."""
         ports = self._ports
@@ -252,7 +290,7 @@ class GraphRunner:
         await self._ports.threads.get(request.user, request.thread)
         graph = self.reading(request.user)
         if is_root(request.checkpoint_id, request.thread):
-            return await self._settled_at_root(request, graph)
+            return await self._settled_at_root(request)
         snapshot = await graph.aget_state(_at(request.thread, request.checkpoint_id))
         if request.checkpoint_id is not None and snapshot.created_at is None:
             raise NotFoundError(f"Checkpoint {request.checkpoint_id} not found")
@@ -262,21 +300,19 @@ class GraphRunner:
             raise InvalidInputError("There is nothing to go on with: give an input, a command or a checkpoint.")
         # A turn is stored as a whole, so "answer again from here" means: take the turn that came next once more.
         known = {message.id for message in _messages(snapshot.values)}
-        return await self._asked_again(request, graph, request.checkpoint_id, known)
+        return await self._asked_again(request, request.checkpoint_id, known)
 
-    async def _settled_at_root(self, request: RunRequest, graph: Graph) -> RunRequest:
+    async def _settled_at_root(self, request: RunRequest) -> RunRequest:
         """Check a request that starts before everything that was said."""
         if request.messages:
             return request
         if request.command is not None:
             raise InvalidInputError("command: Nothing is open before the first turn.")
-        return await self._asked_again(request, graph, None, set())
+        return await self._asked_again(request, None, set())
 
-    async def _asked_again(
-        self, request: RunRequest, graph: Graph, parent: str | None, known: set[str | None]
-    ) -> RunRequest:
+    async def _asked_again(self, request: RunRequest, parent: str | None, known: set[str | None]) -> RunRequest:
         """Give the request with the question that came after a checkpoint; after the root when there is none."""
-        async for child in graph.aget_state_history(_at(request.thread, None)):
+        async for child in self.history(request.user, request.thread):
             config = child.parent_config or {}
             if config.get("configurable", {}).get("checkpoint_id") == parent:
                 new = [message for message in _messages(child.values) if message.id not in known]

@@ -53,6 +53,10 @@ class TurnSaver(BaseCheckpointSaver[Any]):
         await self._saver.adelete_for_runs([run])
         self.stored = None
 
+    def has_read(self, found: CheckpointTuple) -> None:
+        """Take a checkpoint that was read already, for the graph's read of it."""
+        self._loaded = (_checkpoint_id(found.config), found)
+
     def begin_empty(self) -> None:
         """Let the graph start from nothing, whatever the thread has: its next read finds no checkpoint."""
         self._loaded = (None, None)

@@ -1,9 +1,13 @@
+import asyncio
+import json
 import uuid
 
 import pytest
 
+from functions.chat import states
 from tests.fakes.chat_api import ChatApi
 from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.runs import USER
 
 
 @pytest.fixture
@@ -151,3 +155,55 @@ async def test_a_failed_step_shows_without_its_story():
 
     assert [task["error"] for task in answer.json()["tasks"]] == ["The step failed."]
     assert "secret" not in answer.text
+
+
+async def test_states_are_read_as_they_are_sent(api):
+    """A page of a long thread is many times the thread; it must never be in memory as a whole."""
+    read, sent = 0, []
+    async with api.client() as client:
+        thread = await a_thread(client, "a", "b", "c", "d")
+    saver = api.runs.saver()
+    alist = saver.alist
+
+    async def counted(*args, **options):
+        nonlocal read
+        async for each in alist(*args, **options):
+            read += 1
+            yield each
+
+    saver.alist = counted
+
+    came = iter([{"type": "http.request", "body": b""}])
+
+    async def receive():
+        return next(came, None) or await asyncio.Future()
+
+    async def send(message):
+        if message.get("body"):
+            sent.append(read)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": f"/threads/{thread}/history",
+        "query_string": b"limit=1000",
+        "headers": [],
+        "aws.event": {"requestContext": {"authorizer": {"claims": {"sub": USER}}}},
+    }
+    await api.app(scope, receive, send)
+
+    assert sent[:4] == [1, 2, 3, 4]
+
+
+async def test_a_page_ends_when_it_is_large_enough(api, monkeypatch):
+    async with api.client() as client:
+        thread = await a_thread(client, "a", "b", "c")
+        path = f"/threads/{thread}/history"
+        whole = (await client.get(path)).json()
+        monkeypatch.setattr(states, "HISTORY_BYTES", len(json.dumps(whole[0])) + 1)
+        first = (await client.get(path)).json()
+        second = (await client.get(path, params={"before": first[-1]["checkpoint_id"]})).json()
+
+    assert 1 <= len(first) < len(whole)
+    assert first == whole[: len(first)]
+    assert second == whole[len(first) : len(first) + len(second)]

@@ -246,6 +246,7 @@ async def test_a_remote_graph_invokes_streams_reads_and_changes():
     assert {part[0] for part in parts} == {"values", "messages"}
     assert alone["messages"][-1]["content"] == "Three."
     assert state.values["messages"][-1]["content"] == "Two."
-    assert len(history) == 2
+    assert [len(each.values["messages"]) for each in history] == [4, 2, 0]
+    assert history[1].parent_config == history[2].config
     assert after.values["messages"][-1]["content"] == "More."
     assert "chat_agent" in graph.nodes

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -14,7 +15,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.utils import count_tokens_approximately
 
-from shared.domain.history import NO_RESULT, trim
+from shared.domain.history import LEFT_OUT, NO_RESULT, told_plainly, trim
 from shared.domain.turns import human_ids
 from shared.domain.window import NO_COVERAGE, Coverage, coverage
 from tests.unit.domain.conversations import called, entry, ids, result, spoken
@@ -293,3 +294,71 @@ def test_whatever_happened_in_a_thread_a_model_can_read_its_history(
     assert all(message.id in known or message.content == NO_RESULT for message in kept)
     # Done again it changes nothing.
     assert trimmed(kept, budget=PLENTY) == kept
+
+
+class TestWhatBedrockTakes:
+    @pytest.mark.parametrize("ident", ["functions.f:0", "x" * 65, "ü", "a b"])
+    def test_odd_ids_become_legal_ones_that_stay_the_same(self, ident: str) -> None:
+        messages = [HumanMessage("q", id="m"), called(ident), result(ident)]
+        first, second = trimmed(messages), trimmed([HumanMessage("before", id="b"), AIMessage("."), *messages])[2:]
+        (call,) = first[1].tool_calls
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", call["id"])
+        assert first[2].tool_call_id == call["id"]
+        assert first == second
+        assert messages[1].tool_calls[0]["id"] == ident
+
+    def test_odd_names_become_legal_ones(self) -> None:
+        message = AIMessage("", tool_calls=[{"name": "functions.weather now!" + "x" * 80, "args": {}, "id": "c"}])
+        (sent,) = [each for each in trimmed([HumanMessage("q"), message]) if isinstance(each, AIMessage)]
+        assert sent.tool_calls[0]["name"] == ("functions_weather_now_" + "x" * 80)[:64]
+
+    def test_no_id_comes_twice_in_a_history(self) -> None:
+        turn = [called("c"), result("c")]
+        kept = trimmed([HumanMessage("q", id="m1"), *turn, AIMessage("a"), HumanMessage("r", id="m2"), *turn])
+        calls = [call["id"] for each in kept if isinstance(each, AIMessage) for call in each.tool_calls]
+        assert len(set(calls)) == len(calls) == 2
+        assert [each.tool_call_id for each in kept if isinstance(each, ToolMessage)] == calls
+
+    def test_of_two_calls_of_one_message_with_one_id_one_is_sent(self) -> None:
+        twice = AIMessage("", tool_calls=[{"name": name, "args": {}, "id": "c"} for name in ("f", "g")])
+        kept = trimmed([HumanMessage("q"), twice, result("c")])
+        assert [call["name"] for call in kept[1].tool_calls] == ["f"]
+        assert len(kept) == 3
+
+    def test_blank_parts_of_a_question_are_left_out(self) -> None:
+        text = {"type": "text", "text": "q"}
+        (kept,) = trimmed([HumanMessage(["", text, " ", {"type": "text", "text": ""}], id="m")])
+        assert kept.content == [text]
+        assert trimmed([HumanMessage(["", " "], id="m")])[0].content == ""
+
+
+PICTURE = {"type": "image", "base64": "AAAA", "mime_type": "image/png"}
+
+
+class TestWhatModelsRefuse:
+    def test_attachments_that_were_never_answered_are_left_out(self) -> None:
+        first, last = HumanMessage(["a", PICTURE], id="m1"), HumanMessage(["b", PICTURE], id="m2")
+        kept = trimmed([first, last])
+        assert kept[0].content == ["a", {"type": "text", "text": f"[image] ({LEFT_OUT})"}]
+        assert kept[1] == last
+        assert trimmed([first, AIMessage("A dot."), last])[0] == first
+        assert trim(
+            [first, last], NO_COVERAGE, buffer_turns=0, token_budget=PLENTY, count_tokens=count_messages, asked=["m1"]
+        ) == [first, last]
+
+    def test_a_plain_history_has_answered_turns_as_they_were_said(self) -> None:
+        messages = [
+            HumanMessage(["a", PICTURE], id="m1"),
+            called("c"),
+            result("c"),
+            AIMessage("A dot."),
+            HumanMessage("never answered", id="m2"),
+            HumanMessage(["now", PICTURE], id="m3"),
+            called("d"),
+            result("d"),
+        ]
+        plain = told_plainly(messages)
+        assert [(each.type, each.text) for each in plain[:2]] == [("human", "a\n[image]"), ("ai", "A dot.")]
+        assert plain[2:] == messages[5:]
+        assert told_plainly(messages, asked=["m2", "m3"])[2:] == messages[4:]
+        assert told_plainly(plain) == plain

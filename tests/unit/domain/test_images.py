@@ -29,7 +29,7 @@ def test_each_form_of_webp_says_its_size(chunk: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize("length", [0, 1, 4, 9, 11])
+@pytest.mark.parametrize("length", [0, 1, 4, 9])
 def test_what_breaks_off_is_no_image(kind: str, length: int) -> None:
     data = base64.b64decode(MADE[kind]())[:length]
     assert encoded_image_fault(base64.b64encode(data).decode(), kind) is not None

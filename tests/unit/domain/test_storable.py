@@ -79,6 +79,12 @@ def test_calls_that_broke_off_or_share_an_id_are_told_apart() -> None:
     assert stored.invalid_tool_calls == []
 
 
+def test_the_last_call_of_an_answer_that_was_cut_off_is_not_what_was_meant() -> None:
+    calls = [{"name": "f", "args": {"x": "whole"}, "id": "a"}, {"name": "f", "args": {"x": "ha"}, "id": "b"}]
+    cut = AIMessage("", tool_calls=calls, response_metadata={"stopReason": "max_tokens"})
+    assert list(faults_of_calls(storable_answer(cut))) == ["b"]
+
+
 def test_a_tools_result_is_made_to_fit() -> None:
     fine = ToolMessage("ok", tool_call_id="c")
     assert fitted_message(fine) is fine

@@ -2,6 +2,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from shared.adapters.langgraph_api.run_events import RunEvents
+from shared.domain.root_checkpoint import root_checkpoint_id
 
 THREAD = "0b7a2d0e-6f3c-4a51-9a57-3a2f4d1c9e10"
 CONFIG = {
@@ -78,7 +79,8 @@ def test_a_checkpoint_has_places_and_nothing_of_the_configuration():
     ((_, debug),) = events("debug").of("debug", {"type": "checkpoint", "step": 1, "payload": payload}, ())
 
     assert data["checkpoint"] == {"thread_id": THREAD, "checkpoint_ns": "", "checkpoint_id": "c1"}
-    assert (data["parent_checkpoint"], data["metadata"]) == (None, {"step": 1, "run_id": "r"})
+    assert data["parent_checkpoint"] == {**data["checkpoint"], "checkpoint_id": root_checkpoint_id(THREAD)}
+    assert data["metadata"] == {"step": 1, "run_id": "r"}
     assert data["tasks"][0]["checkpoint"] == data["checkpoint"]
     assert data["tasks"][1]["error"] == "The step failed."
     assert debug == {"type": "checkpoint", "step": 1, "payload": data}

@@ -112,3 +112,14 @@ async def test_a_model_that_stays_throttled_fails_the_turn_by_name(turns: Turns,
 
     assert [message.text for message in await thread.messages()] == ["Hi"]
     assert not thread.mark.ended
+
+
+async def test_a_call_that_was_cut_off_by_the_token_limit_is_not_carried_out(turns: Turns, chat: ConverseWire) -> None:
+    patches = [{"op": "add", "path": "/motto", "value": "To be or"}]
+    chat.script = [Answer(calls=[("save_memory", {"patches": patches})], stop="max_tokens")]
+
+    await (await turns.thread()).say("Remember my motto")
+
+    (result, *_) = chat.asked[1].body["messages"][2]["content"]
+    assert result["toolResult"]["status"] == "error"
+    assert (await turns.profiles.load(USER)).doc == {}

@@ -6,15 +6,17 @@ from datetime import timedelta
 import pytest
 from langchain_core.messages import HumanMessage
 
-from shared.domain.errors import ModelThrottledError, StoreError
-from shared.domain.runs import EventPage
+from shared.domain.errors import InvalidInputError, ModelThrottledError, StoreError
+from shared.domain.runs import EventPage, RunRow
 from shared.domain.threads import LeaseSignal
+from shared.graphs.runs.admission import pending_of
 from shared.graphs.runs.journal import NoJournal
 from shared.graphs.runs.request import ResumeCommand
 from shared.graphs.runs.runner import RunTiming
 from shared.graphs.runs.state_change import StateChange
 from tests.fakes.chat_model import Say, ScriptedChatModel
 from tests.fakes.runs import MOMENT, USER, Runs, new_run_id, outcome_of, until
+from tests.fakes.small_graph import TURN_END
 
 QUICK = RunTiming(watch_every=MOMENT, look_every=MOMENT)
 
@@ -351,3 +353,99 @@ async def test_an_unknown_run_cannot_be_stopped():
     thread = await runs.thread()
 
     assert await runs.threads.request_cancel(USER, thread, new_run_id(), now=runs.clock.now()) is False
+
+
+async def a_dead_run(runs, thread, text, **options):
+    """A run whose process died with the thread in its hands; what it had taken in is in the row."""
+    request = runs.request(thread, text)
+    await runs.threads.acquire(
+        USER,
+        thread,
+        request.run,
+        now=runs.clock.now(),
+        hold=timedelta(seconds=30),
+        pending=pending_of(request.messages, request.run),
+        record=RunRow(run_id=request.run, thread_id=thread, created_at=runs.clock.now(), updated_at=runs.clock.now()),
+        **options,
+    )
+    runs.clock.advance(timedelta(minutes=1))
+    return request.run
+
+
+async def test_undoing_a_run_leaves_what_one_before_it_had_left_behind():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("Let me explain", before_token=gate), "Sure."), timing=QUICK)
+    thread = await runs.thread()
+    await a_dead_run(runs, thread, "Lost")
+    undone = await runs.start(thread, "One")
+    await gate.reached.wait()
+
+    second = await runs.run(thread, "Two", strategy="rollback")
+    await outcome_of(undone)
+
+    assert second.status == "success"
+    assert await runs.texts(thread) == ["Lost", "Two", "Sure."]
+    assert (await runs.threads.get(USER, thread)).pending == ()
+
+
+async def test_undoing_a_dead_run_leaves_what_one_before_it_had_left_behind():
+    runs = Runs(ScriptedChatModel("Sure.", "Still."))
+    thread = await runs.thread()
+    await a_dead_run(runs, thread, "Lost")
+    await a_dead_run(runs, thread, "Undone")
+
+    await runs.run(thread, "Two", strategy="rollback")
+    await runs.run(thread, "Three")
+
+    assert await runs.texts(thread) == ["Lost", "Two", "Sure.", "Three", "Still."]
+
+
+async def a_run_that_died_after_it_stored(runs, thread, text):
+    runs.threads.failures = {"release": StoreError("down")}
+    await runs.run(thread, text)
+    runs.threads.failures = {}
+    runs.clock.advance(timedelta(minutes=1))
+
+
+async def test_a_branch_does_not_take_in_what_was_stored_where_it_left():
+    runs = Runs(ScriptedChatModel("Zero.", "Cats.", "Dogs.", "More."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    before = (await runs.state(thread)).config["configurable"]["checkpoint_id"]
+    await a_run_that_died_after_it_stored(runs, thread, "Cats?")
+
+    await runs.run(thread, "Dogs?", checkpoint_id=before)
+    await runs.run(thread, "More?")
+
+    assert await runs.texts(thread) == ["Hi", "Zero.", "Dogs?", "Dogs.", "More?", "More."]
+
+
+async def test_a_changed_state_does_not_take_in_what_was_stored_before():
+    runs = Runs(ScriptedChatModel("Zero.", "Cats.", "More."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    before = (await runs.state(thread)).config["configurable"]["checkpoint_id"]
+    await a_run_that_died_after_it_stored(runs, thread, "Cats?")
+
+    values = {"messages": [HumanMessage("Dogs?", id="d")]}
+    await runs.runner.change_state(
+        StateChange(user=USER, thread=thread, values=values, checkpoint_id=before, as_node=TURN_END)
+    )
+    await runs.run(thread, "More?")
+
+    assert await runs.texts(thread) == ["Hi", "Zero.", "Dogs?", "More?", "More."]
+
+
+async def test_a_refused_run_keeps_what_others_left_and_remembers_the_dead_one():
+    runs = Runs(ScriptedChatModel("One.", "Two."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    dead = await a_dead_run(runs, thread, "Lost")
+    with pytest.raises(InvalidInputError):
+        await runs.runner.start(runs.request(thread, messages=[HumanMessage("Other", id="id of Hi")]))
+    row = await runs.threads.get(USER, thread)
+    await runs.run(thread, "Next")
+
+    assert (row.status, [message["content"] for message in row.pending]) == ("idle", ["Lost"])
+    assert [(each.run_id, each.status) for each in await rows_of(runs, thread)][1] == (dead, "error")
+    assert await runs.texts(thread) == ["Hi", "One.", "Lost", "Next", "Two."]
