@@ -18,6 +18,7 @@ from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.store import DynamoStore
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.events import EventBridgeTurnEvents
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.adapters.purge_queue import SqsPurgeQueue
@@ -32,6 +33,7 @@ from shared.services.follow_run import FollowRun
 from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
+from shared.services.record_spans import KeepTraces
 from shared.services.remember import Remember
 from shared.settings import ChatSettings
 
@@ -54,6 +56,8 @@ bedrock = aws.client("bedrock-runtime")
 threads = DynamoThreads(dynamodb, settings.memory_table)
 runs = DynamoRuns(dynamodb, settings.memory_table)
 profiles = DynamoProfiles(dynamodb, settings.memory_table)
+keep = settings.keep_traces_for
+traces = None if keep is None else KeepTraces(DynamoTraces(dynamodb, settings.memory_table, keep=keep), clock, metrics)
 recall = Recall(profiles, DynamoSummaries(dynamodb, settings.memory_table), metrics)
 graph = build(
     AgentDeps(
@@ -81,6 +85,7 @@ runner = GraphRunner(
         clock=clock,
         metrics=metrics,
         turn_end=TRIGGER_BACKGROUND_AGENT,
+        traces=traces,
     ),
     timing=RunTiming(
         hold=timedelta(seconds=settings.lease_seconds),

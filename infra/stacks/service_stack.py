@@ -180,6 +180,7 @@ class ServiceStack(Stack):
                 stage=self._stage.name,
                 log_level=self._stage.log_level,
                 **self._stage.knobs.model_dump(),
+                **self._stage.traces.model_dump(),
                 memory_table=self._data.memory.name,
                 checkpoint_table=self._data.checkpoints.name,
                 event_bus=self.turn_events.bus.event_bus_name,
@@ -214,6 +215,7 @@ class ServiceStack(Stack):
                 stage=self._stage.name,
                 log_level=self._stage.log_level,
                 **self._stage.knobs.model_dump(),
+                **self._stage.traces.model_dump(),
                 memory_table=self._data.memory.name,
                 checkpoint_table=self._data.checkpoints.name,
                 summary_model=models.summary.id,
@@ -291,6 +293,7 @@ class ServiceStack(Stack):
                 ingestion_queue_url=self.object_events.queue.queue_url,
                 deliveries=_KB_INGEST_TRIES,
                 ocr=self._stage.ocr,
+                observability_retention_days=self._stage.traces.observability_retention_days,
             ),
             timeout=_KB_INGEST_TIMEOUT,
             # The parser may take a gigabyte beside the function, which holds the file meanwhile.

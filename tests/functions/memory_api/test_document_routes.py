@@ -35,7 +35,8 @@ class World(KnowledgeBase):
         super().__init__()
         self.run = run
         self.handler = Mangum(
-            app_of(SimpleNamespace(), SimpleNamespace(), self.manage, self.manage_folders), lifespan="off"
+            app_of(SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), self.manage, self.manage_folders),
+            lifespan="off",
         )
 
     def ask(self, method, path, body=None, *, user=USER):
