@@ -3,6 +3,7 @@
 import copy
 import json
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -112,6 +113,33 @@ def test_a_later_upload_of_the_same_name_counts(world, context):
 def test_both_shapes_name_the_same_object_with_and_without_a_queue(world, context, event, wrap):
     world.handler()(wrap(event), context)
     assert world.status() is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two  spaces and a space ",
+        "c++ + notes.md",
+        "100%.md",
+        "%2F%2B+%20.md",
+        "über 日本語 😀.md",
+        "e\u0301 decomposed.md",
+        "folder/in a+folder/notes.md",
+        "a//b.md",
+        "quote'\"<>&?#=.md",
+    ],
+)
+@pytest.mark.parametrize("through", ["EventBridge", "S3 itself"])
+def test_a_key_is_the_object_s_own_whatever_is_in_it(world, context, name, through):
+    key = f"users/{USER}/uploads/{name}"
+    version = world.objects.put(key, TEXT)
+    event = created(key=key, **{"version-id": version})
+    if through == "S3 itself":
+        event = recorded("s3_notification.json")
+        event["Records"][0]["s3"]["object"] |= {"key": quote_plus(key), "versionId": version}
+    assert world.handler()(batch(event), context) == {"batchItemFailures": []}
+    record = world.documents.of_key(USER, key)
+    assert (record.state, record.key, record.name) == (DocumentState.READY, key, name.rpartition("/")[2])
 
 
 @pytest.mark.parametrize(
