@@ -71,7 +71,7 @@ KB_INGEST_ROWS: Final = (
 # What a presigned upload may do is what its signer may; the others are for a look whether an object is there.
 UPLOADS: Final = ("s3:PutObject", "s3:GetObject", "s3:GetObjectVersion")
 # ListBucket: without it an object that is not there is answered as one that may not be read.
-OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject")
+OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject", "s3:DeleteObjectVersion")
 VECTORS: Final = ("s3vectors:PutVectors", "s3vectors:DeleteVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors")
 INVOKE_MODEL: Final = ("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream")
 EMBED: Final = ("bedrock:InvokeModel",)
@@ -305,6 +305,8 @@ class ServiceStack(Stack):
         )
         self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)
         self._allow_uploads(function, OBJECTS)
+        # Of a deleted user every version goes.
+        function.allow("s3:ListBucketVersions", on=[self._data.uploads.bucket.bucket_arn])
         self._allow_index(function)
         function.allow("sqs:SendMessage", on=[self.object_events.queue.queue_arn])
         if self._stage.ocr == "textract":

@@ -10,7 +10,7 @@ import pytest
 from functions.kb_ingest.app import Ingestion, handler_of
 from shared.domain import counters
 from shared.domain.errors import MalformedEventError, ModelThrottledError, StoreError
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, UserRemoval
 from shared.domain.kb.states import DocumentState
 from tests.fakes.knowledge import KnowledgeBase
 
@@ -159,7 +159,16 @@ def test_what_is_no_user_s_upload_is_ignored(world, context, event):
 
 @pytest.mark.parametrize(
     "body",
-    ["", "{", "null", "[]", {"source": "everthread.chat"}, {"kind": "other"}, created(sequencer="no number")],
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        {"source": "everthread.chat"},
+        {"kind": "other"},
+        {"kind": "remove_user"},
+        created(sequencer="no number"),
+    ],
 )
 def test_only_what_cannot_be_understood_is_handed_back(world, context, body):
     assert world.handler()(batch(body, CREATED), context) == {"batchItemFailures": [{"itemIdentifier": "m-0"}]}
@@ -198,6 +207,28 @@ def test_a_removal_removes_the_object_too(world, context):
     world.handler()(batch(CREATED), context)
     world.handler()(batch(world.message(DocumentRemoval, key=KEY)), context)
     assert (world.status(), world.objects.kept, world.index.kept[USER]) == (None, {}, {})
+
+
+def test_a_user_s_removal_removes_everything_of_theirs_and_may_come_twice(world, context):
+    # DL04
+    world.handler()(batch(CREATED), context)
+    message = UserRemoval(user_id=USER).model_dump(by_alias=True)
+    other = UserRemoval(user_id="somebody-else").model_dump(by_alias=True)
+    world.handler()(batch(other), context)
+    assert world.status() is DocumentState.READY
+    for _ in range(2):
+        assert world.handler()(batch(message), context) == {"batchItemFailures": []}
+    assert (world.status(), world.objects.kept, world.index.kept.get(USER, {})) == (None, {}, {})
+
+
+def test_a_user_s_removal_that_failed_is_delivered_again(world, context):
+    world.handler()(batch(CREATED), context)
+    world.pages.failures["purge"] = StoreError("down")
+    message = UserRemoval(user_id=USER).model_dump(by_alias=True)
+    assert world.handler()(batch(message), context)["batchItemFailures"]
+    world.pages.failures.clear()
+    assert world.handler()(batch(message), context) == {"batchItemFailures": []}
+    assert world.documents.records == {}
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["step", "event"])
