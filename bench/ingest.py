@@ -1,6 +1,10 @@
 """What turning a file into chunks costs beside the bare parsers, in the same run.
 
     python -m bench.ingest [--pages 200] [--repeat 3] [FILE …]
+    python -m bench.ingest --states FILE …
+
+With --states it says instead what becomes of each file: its kind, the state that it ends in where nothing does OCR, its
+pages, how many of them need OCR, its chunks, and the CPU seconds of the child process and of the rest.
 
 Without files, a PDF is made: four pages of prose under headings, then one with a table, and so on. Each contestant runs
 in a process of its own, the best of its runs counts. The pipeline is what the ingestion does without the network: the
@@ -16,7 +20,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +31,7 @@ import pypdfium2
 from shared.adapters.parsing.parser import ChildProcessParser
 from shared.domain.ids import DocumentId
 from shared.domain.kb.failures import DocumentError
+from shared.domain.kb.pages import pages_for_ocr, require_text
 from shared.domain.kb.split import split
 from tests.fakes.document_parser import InProcessParser
 from tests.fakes.made_files import PdfPage, pdf, table_page
@@ -128,6 +133,44 @@ def best_of(contestant: str, path: Path, repeat: int) -> Cost | None:
     return min(costs, key=lambda cost: cost.cpu_seconds)
 
 
+@dataclass
+class End:
+    """What becomes of a file."""
+
+    state: str
+    kind: str = ""
+    pages: int = 0
+    scans: int = 0
+    chunks: int = 0
+    cpu_seconds: float = 0.0
+
+
+def end_of(path: Path) -> End:
+    """Read a file as the ingestion does, where nothing does OCR."""
+    cpu = _cpu()
+    try:
+        document = asyncio.run(ChildProcessParser().parse(path.read_bytes(), path.name))
+        end = End("READY", document.kind, len(document.pages), len(pages_for_ocr(document.pages)))
+        try:
+            require_text(document.pages)
+            end.chunks = len(split(document.pages, DOCUMENT, 1))
+        except DocumentError as error:
+            end.state = error.state
+    except DocumentError as error:
+        end = End(error.state)
+    end.cpu_seconds = _cpu() - cpu
+    return end
+
+
+def show_states(paths: Sequence[Path]) -> None:
+    print("| file | kB | kind | state | pages | need OCR | chunks | CPU-s |")
+    print("| --- | --: | --- | --- | --: | --: | --: | --: |")
+    for path in paths:
+        end, size = end_of(path), path.stat().st_size / 1e3
+        what = f"{end.kind} | {end.state} | {end.pages or ''} | {end.scans or ''} | {end.chunks or ''}"
+        print(f"| {path.name} | {size:,.0f} | {what} | {end.cpu_seconds:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.ingest", description=__doc__.split("\n")[0] if __doc__ else ""
@@ -135,6 +178,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200, help="of the PDF that is made")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--contestant", choices=CONTESTANTS, help="run one here and print its cost")
+    parser.add_argument("--states", action="store_true", help="say what becomes of each file")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     if arguments.contestant:
@@ -142,6 +186,9 @@ def main() -> None:
             print(json.dumps(asdict(cost_of(arguments.contestant, arguments.files[0]))))
         except (DocumentError, ValueError, pypdfium2.PdfiumError) as error:
             sys.exit(str(error))
+        return
+    if arguments.states:
+        show_states(arguments.files)
         return
     with TemporaryDirectory() as folder:
         sample = Path(folder, f"{arguments.pages} made pages.pdf")

@@ -35,6 +35,7 @@ from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.schema import MEMORY_TABLE
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.events import EventBridgeTurnEvents
 from shared.adapters.http import EVENT_SCOPE_KEY
 from shared.adapters.purge_queue import SqsPurgeQueue
@@ -47,6 +48,7 @@ from shared.services.follow_run import FollowRun
 from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
+from shared.services.record_spans import KeepTraces
 from shared.services.remember import Remember
 from shared.settings import ChatSettings
 from tests.fakes.chat_knowledge import ChatKnowledge
@@ -96,7 +98,7 @@ class Bench:
 
 
 @contextmanager
-def bench_with(saver: str) -> Iterator[Bench]:
+def bench_with(saver: str, *, spans: bool) -> Iterator[Bench]:
     with mock_aws():
         session = boto3.Session(region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")
         clients = {name: session.client(name) for name in ("dynamodb", "events", "sqs")}
@@ -126,7 +128,10 @@ def bench_with(saver: str) -> Iterator[Bench]:
         meter.serialize(meter.sizes, *metered)
         with meter.on(*metered):
             yield Bench(
-                _app(clients, queue, checkpointers, model), meter, asked, frozenset({"checkpoints", "packaged"})
+                _app(clients, queue, checkpointers, model, spans=spans),
+                meter,
+                asked,
+                frozenset({"checkpoints", "packaged"}),
             )
 
 
@@ -147,7 +152,7 @@ def _create_packaged_table(client: Any) -> None:
     )
 
 
-def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: ScriptedChatModel) -> Any:
+def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: ScriptedChatModel, *, spans: bool) -> Any:
     settings = ChatSettings(
         memory_table="memory",
         checkpoint_table="checkpoints",
@@ -185,6 +190,7 @@ def _app(clients: dict[str, Any], queue: str, checkpointers: Any, model: Scripte
             clock=clock,
             metrics=metrics,
             turn_end=TRIGGER_BACKGROUND_AGENT,
+            traces=KeepTraces(DynamoTraces(clients["dynamodb"], "memory"), clock, metrics) if spans else None,
         ),
         # The mock is slow; a real turn this short is over before the first look at the lease.
         timing=RunTiming(watch_every=timedelta(minutes=5), renew_every=timedelta(minutes=5), hold=timedelta(hours=1)),
@@ -231,10 +237,10 @@ def main() -> None:
     print(
         f"Question {len(QUESTION)} bytes, answer {len(ANSWER.split())} words, {LATENCY * 1000:.0f} ms added a request."
     )
-    for saver in ("ours", "packaged"):
-        print(f"\ncheckpointer: {saver}")
+    for saver, spans in (("ours", True), ("ours", False), ("packaged", True)):
+        print(f"\ncheckpointer: {saver}, spans: {'on' if spans else 'off'}")
         print("turn  requests  before model  rounds before  rounds    WCU    RCU")
-        with bench_with(saver) as bench:
+        with bench_with(saver, spans=spans) as bench:
             try:
                 measured = asyncio.run(measure(bench, shown))
             except AssertionError as error:

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from aws_cdk.aws_logs import RetentionDays
 
-from shared.settings import FunctionSettings, KnowledgeIndexKnobs, MemoryKnobs
+from shared.settings import FunctionSettings, KnowledgeIndexKnobs, MemoryKnobs, TraceKnobs
 
 IndexKind = Literal["exact", "s3vectors"]
 OcrKind = Literal["textract", "none"]
@@ -151,6 +151,8 @@ class Stage:
         What reads pictures of text.
     knobs : MemoryKnobs
         The seed's three numbers.
+    traces : TraceKnobs
+        Whether it is kept what happens in runs.
     log_level : str
         Of all functions.
     alarm_email : str or None
@@ -174,6 +176,7 @@ class Stage:
     embeddings: Embeddings = field(default_factory=Embeddings)
     ocr: OcrKind = "textract"
     knobs: MemoryKnobs = field(default_factory=MemoryKnobs)
+    traces: TraceKnobs = field(default_factory=TraceKnobs)
     log_level: str = FunctionSettings.model_fields["log_level"].default
     alarm_email: str | None = None
     model_endpoint: str | None = None
@@ -215,6 +218,7 @@ _KNOBS: Final = {
     "profile_max_bytes": "memory_profile_max_bytes",
 }
 """Context name to setting."""
+_TRACE_KNOBS: Final = {"spans": "spans", "span_days": "observability_retention_days"}
 
 CONTEXT: Final = (
     "stage",
@@ -224,6 +228,7 @@ CONTEXT: Final = (
     "index",
     "ocr",
     *_KNOBS,
+    *_TRACE_KNOBS,
     "log_level",
     "alarm_email",
     "model_endpoint",
@@ -254,6 +259,7 @@ def stage_of(context: Mapping[str, str], *, region: str = DEFAULT_REGION) -> Sta
         role: Model(context[f"{role}_model"]) for role in ("chat", "fast", "summary") if f"{role}_model" in context
     }
     knobs = {setting: context[name] for name, setting in _KNOBS.items() if name in context}
+    traces = {setting: context[name] for name, setting in _TRACE_KNOBS.items() if name in context}
     index, ocr = context.get("index", stage.index), context.get("ocr", stage.ocr)
     if index not in get_args(IndexKind) or ocr not in get_args(OcrKind):
         raise ValueError(f"index is one of {get_args(IndexKind)}, ocr one of {get_args(OcrKind)}.")
@@ -265,6 +271,7 @@ def stage_of(context: Mapping[str, str], *, region: str = DEFAULT_REGION) -> Sta
         index=index,
         ocr=ocr,
         knobs=MemoryKnobs.model_validate({**stage.knobs.model_dump(), **knobs}),
+        traces=TraceKnobs.model_validate({**stage.traces.model_dump(), **traces}),
         log_level=context.get("log_level", stage.log_level),
         alarm_email=context.get("alarm_email", stage.alarm_email),
         model_endpoint=context.get("model_endpoint", stage.model_endpoint),

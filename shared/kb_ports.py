@@ -9,7 +9,7 @@ from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
 from shared.domain.kb.folders import FolderId, Folders
 from shared.domain.kb.hits import Hit, LiveDocument, Vector
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, UserRemoval
 from shared.domain.kb.ocr import OcrText
 from shared.domain.kb.pages import Page
 from shared.domain.kb.parsed import PageScan, ParsedDocument
@@ -384,6 +384,10 @@ class IngestionQueue(Protocol):
 
     async def remove(self, removal: DocumentRemoval) -> None:
         """Queue the removal of what a document has. Raises ``StoreError``."""
+        ...
+
+    async def remove_user(self, removal: UserRemoval) -> None:
+        """Queue the removal of everything that a user has. Raises ``StoreError``."""
         ...
 
 

@@ -14,6 +14,7 @@ from shared.domain.events import TurnEnded
 from shared.domain.ids import DocumentId, RunId, ThreadId, UserId
 from shared.domain.profile import ProfileChange, StoredProfile
 from shared.domain.runs import EventPage, RunRow, RunStatus
+from shared.domain.spans import Trace
 from shared.domain.summary import SummaryEntry, SummaryOutput, SummaryRows
 from shared.domain.threads import Lease, LeaseSignal, ThreadQuery, ThreadRow, ThreadStatus
 
@@ -295,6 +296,22 @@ class Runs(Protocol):
 
     async def forget(self, user: UserId, thread: ThreadId) -> None:
         """Remove every row and page of a thread."""
+        ...
+
+
+class Traces(Protocol):
+    """What happened in the runs of threads; kept for a while only."""
+
+    async def save(self, user: UserId, trace: Trace) -> None:
+        """Write a trace; the one of the same run and origin is replaced (row OB03). Raises ``StoreError``."""
+        ...
+
+    async def of_thread(self, user: UserId, thread: ThreadId) -> Sequence[Trace]:
+        """Read those that have not expired, by the time they began. Raises ``StoreError``."""
+        ...
+
+    async def forget(self, user: UserId, thread: ThreadId) -> None:
+        """Remove all of a thread (row OB06). Raises ``StoreError``."""
         ...
 
 

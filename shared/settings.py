@@ -5,6 +5,7 @@ directly, so no variable's name is written twice.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -102,7 +103,22 @@ class KnowledgeIndexKnobs(BaseModel):
     """The index on Amazon S3 Vectors; without one the vectors are kept in the memory table and searched exactly."""
 
 
-class ChatSettings(FunctionSettings, MemoryKnobs, KnowledgeIndexKnobs):
+class TraceKnobs(BaseModel):
+    """Whether it is kept what happened in runs of threads, and how long."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spans: Literal["on", "off"] = "on"
+    """One write unit a turn; nothing of what anybody said."""
+    observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
+
+    @property
+    def keep_traces_for(self) -> timedelta | None:
+        """How long a trace is kept; ``None`` for not at all."""
+        return timedelta(days=self.observability_retention_days) if self.spans == "on" else None
+
+
+class ChatSettings(FunctionSettings, MemoryKnobs, KnowledgeIndexKnobs, TraceKnobs):
     """``functions/chat``."""
 
     memory_table: str
@@ -158,7 +174,7 @@ class ChatSettings(FunctionSettings, MemoryKnobs, KnowledgeIndexKnobs):
         return self
 
 
-class SummarizeSettings(FunctionSettings, MemoryKnobs):
+class SummarizeSettings(FunctionSettings, MemoryKnobs, TraceKnobs):
     """``functions/summarize``."""
 
     memory_table: str

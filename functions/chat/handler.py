@@ -22,6 +22,7 @@ from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.store import DynamoStore
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.events import EventBridgeTurnEvents
 from shared.adapters.knowledge_index import DeferredIndex, knowledge_index
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
@@ -40,6 +41,7 @@ from shared.services.follow_run import FollowRun
 from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
+from shared.services.record_spans import KeepTraces
 from shared.services.remember import Remember
 from shared.services.search_knowledge import SearchKnowledge, SearchLimits
 from shared.services.show_documents import ShowDocuments
@@ -65,6 +67,8 @@ bedrock = aws.client("bedrock-runtime")
 threads = DynamoThreads(dynamodb, settings.memory_table)
 runs = DynamoRuns(dynamodb, settings.memory_table)
 profiles = DynamoProfiles(dynamodb, settings.memory_table)
+keep = settings.keep_traces_for
+traces = None if keep is None else KeepTraces(DynamoTraces(dynamodb, settings.memory_table, keep=keep), clock, metrics)
 recall = Recall(profiles, DynamoSummaries(dynamodb, settings.memory_table), metrics)
 documents = DynamoDocuments(dynamodb, settings.memory_table)
 knowledge = Knowledge(
@@ -118,6 +122,7 @@ runner = GraphRunner(
         clock=clock,
         metrics=metrics,
         turn_end=TRIGGER_BACKGROUND_AGENT,
+        traces=traces,
     ),
     timing=RunTiming(
         hold=timedelta(seconds=settings.lease_seconds),

@@ -11,7 +11,7 @@ from shared.adapters.observability import InvocationContext, code_of
 from shared.adapters.s3.object_events import object_changes_in
 from shared.domain import counters
 from shared.domain.errors import EverthreadError, MalformedEventError
-from shared.domain.kb.ingestion import DocumentRemoval, message_of
+from shared.domain.kb.ingestion import DocumentRemoval, UserRemoval, message_of
 from shared.graphs.knowledge.runner import Bounds, IngestionRunner
 from shared.ports import Metrics
 from shared.services.ingest_documents import IngestDocuments
@@ -119,7 +119,9 @@ async def _take(ingestion: Ingestion, event: object, delivery: _Delivery) -> Non
 
 async def _take_message(ingestion: Ingestion, event: object, delivery: _Delivery) -> None:
     message = message_of(event)
-    if isinstance(message, DocumentRemoval):
+    if isinstance(message, UserRemoval):
+        await ingestion.removal.purge(message.user_id)
+    elif isinstance(message, DocumentRemoval):
         await ingestion.removal.remove(message)
     elif delivery.last:
         await ingestion.runner.give_up(message.user_id, message.document_id, run=message.run)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware.cors import CORSMiddleware
 
 from functions.memory_api.documents import DOCUMENT_ENDPOINTS, DOCUMENT_ERRORS, DOCUMENT_STATUS
 from functions.memory_api.models import ErrorBody, KeyDeletedBody, ProfileBody, SummariesDeletedBody, ThreadsBody
+from functions.memory_api.trace_models import TracesBody
 from shared.adapters.http import MEMORY_API, claims_of, event_of, install_error_handlers, requesting_user
 from shared.adapters.routes import CORS_EXPOSED_HEADERS, CORS_ORIGIN, routes_of
 from shared.domain.errors import NotFoundError
@@ -18,6 +19,7 @@ from shared.services.manage_documents import ManageDocuments
 from shared.services.manage_folders import ManageFolders
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
+from shared.services.read_traces import ReadTraces
 
 User = Annotated[UserId, Depends(requesting_user)]
 
@@ -45,8 +47,13 @@ def _threads(request: Request) -> ManageThreads:
     return request.app.state.threads
 
 
+def _traces(request: Request) -> ReadTraces:
+    return request.app.state.traces
+
+
 Memory = Annotated[ManageMemory, Depends(_memory)]
 Threads = Annotated[ManageThreads, Depends(_threads)]
+Traces = Annotated[ReadTraces, Depends(_traces)]
 
 
 def _thread(thread_id: str) -> ThreadId:
@@ -77,6 +84,16 @@ async def forget_summaries(thread_id: str, user: User, memory: Memory) -> Summar
     return SummariesDeletedBody(deleted_count=await memory.forget_thread(user, _thread(thread_id)))
 
 
+async def show_spans(
+    thread_id: str,
+    user: User,
+    traces: Traces,
+    message_id: Annotated[str | None, Query(description="Only runs that answer this human message.")] = None,
+) -> TracesBody:
+    """Show what happened in the runs of a thread, step by step."""
+    return TracesBody.of(await traces.of_thread(user, _thread(thread_id), message_id))
+
+
 async def delete_thread(thread_id: str, user: User, threads: Threads) -> Response:
     """Delete a thread with everything it has."""
     await threads.delete(user, _thread(thread_id))
@@ -88,6 +105,7 @@ _ENDPOINTS: Final[Mapping[tuple[str, str], Callable[..., Any]]] = {
     ("DELETE", "/api/memory/profile/{key}"): forget_key,
     ("GET", "/api/memory/threads"): show_summaries,
     ("DELETE", "/api/memory/threads/{thread_id}"): forget_summaries,
+    ("GET", "/api/memory/threads/{thread_id}/spans"): show_spans,
     ("DELETE", "/api/threads/{thread_id}"): delete_thread,
     **DOCUMENT_ENDPOINTS,
 }
@@ -97,6 +115,7 @@ _ERRORS: Final[Mapping[Callable[..., Any], tuple[int, ...]]] = {
     forget_key: (400, 401, 404, 409, 503),
     show_summaries: (401, 503),
     forget_summaries: (401, 404, 503),
+    show_spans: (401, 404, 503),
     delete_thread: (401, 404, 503),
     **DOCUMENT_ERRORS,
 }
@@ -104,7 +123,13 @@ _ERRORS: Final[Mapping[Callable[..., Any], tuple[int, ...]]] = {
 _STATUS: Final[Mapping[Callable[..., Any], int]] = {delete_thread: 204, **DOCUMENT_STATUS}
 
 
-def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocuments, folders: ManageFolders) -> FastAPI:
+def app_of(
+    memory: ManageMemory,
+    threads: ManageThreads,
+    traces: ReadTraces,
+    documents: ManageDocuments,
+    folders: ManageFolders,
+) -> FastAPI:
     """Make the app.
 
     Parameters
@@ -113,6 +138,8 @@ def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocume
         Behind the memory routes.
     threads : ManageThreads
         Behind the deletion of threads.
+    traces : ReadTraces
+        Behind what happened in them.
     documents : ManageDocuments
         Behind the document routes.
     folders : ManageFolders
@@ -121,6 +148,7 @@ def app_of(memory: ManageMemory, threads: ManageThreads, documents: ManageDocume
     app = routed_app()
     app.state.memory = memory
     app.state.threads = threads
+    app.state.traces = traces
     app.state.documents = documents
     app.state.folders = folders
     return app

@@ -7,12 +7,13 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from functions.memory_api.models import Body
+from functions.memory_api.trace_models import SpanBody
 from shared.domain.kb.folders import MAX_FOLDER_NAME_CHARS, FolderId, Folders
 from shared.domain.kb.parsed import DocumentKind
 from shared.domain.kb.records import DocumentRecord, RunOrigin
 from shared.domain.kb.reprocess import ReprocessMode
 from shared.domain.kb.states import DocumentState
-from shared.domain.spans import Span, SpanKind, SpanStatus
+from shared.domain.spans import Span, SpanKind
 from shared.domain.uploads import MAX_NAME_CHARS
 from shared.services.manage_documents import FileToUpload, OfferedUpload
 from shared.services.manage_folders import FolderView
@@ -170,20 +171,6 @@ class ReprocessBody(Body):
     """What is to be done again."""
 
     mode: ReprocessMode = ReprocessMode.FULL
-
-
-class SpanBody(Body):
-    """One step of a run."""
-
-    id: str
-    parent: str | None
-    name: str
-    kind: SpanKind
-    status: SpanStatus
-    started_at: datetime
-    ended_at: datetime | None
-    error: str
-    facts: dict[str, Any]
 
 
 class RunBody(Body):

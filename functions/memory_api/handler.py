@@ -14,6 +14,7 @@ from shared.adapters.dynamodb.profiles import DynamoProfiles
 from shared.adapters.dynamodb.spans import DynamoSpans
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.ingestion_queue import SqsIngestionQueue
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.adapters.purge_queue import SqsPurgeQueue
@@ -22,6 +23,7 @@ from shared.services.manage_documents import ManageDocuments
 from shared.services.manage_folders import ManageFolders
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
+from shared.services.read_traces import ReadTraces
 from shared.settings import MemoryApiSettings
 
 FUNCTION: Final = "memory_api"
@@ -53,6 +55,7 @@ documents = ManageDocuments(
 app = app_of(
     memory,
     ManageThreads(threads, SqsPurgeQueue(aws.client("sqs"), settings.purge_queue_url), clock, metrics),
+    ReadTraces(threads, DynamoTraces(aws.client("dynamodb"), settings.memory_table), clock),
     documents,
     ManageFolders(folders=folder_store, records=records, documents=documents, clock=clock),
 )

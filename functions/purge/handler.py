@@ -11,6 +11,7 @@ from shared.adapters.dynamodb.checkpointer import DynamoCheckpoints
 from shared.adapters.dynamodb.runs import DynamoRuns
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.services.purge_thread import PurgeThread
 from shared.settings import PurgeSettings
@@ -24,6 +25,7 @@ service = PurgeThread(
     threads=DynamoThreads(aws.client("dynamodb"), settings.memory_table),
     summaries=DynamoSummaries(aws.client("dynamodb"), settings.memory_table),
     runs=DynamoRuns(aws.client("dynamodb"), settings.memory_table),
+    traces=DynamoTraces(aws.client("dynamodb"), settings.memory_table),
     checkpoints=DynamoCheckpoints(aws.client("dynamodb"), settings.checkpoint_table),
     clock=SystemClock(),
     metrics=metrics,

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import ValidationError
 
@@ -13,16 +15,25 @@ from shared.domain import counters
 from shared.domain.errors import EverthreadError, MalformedEventError
 from shared.domain.events import DETAIL_TYPE, SOURCE, TurnEnded
 from shared.domain.ids import thread_id_or_none, user_id_or_none
+from shared.domain.spans import Trace
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.background.state import BackgroundState
+from shared.graphs.spans import SpanRecorder
 from shared.ports import Metrics
+from shared.services.record_spans import KeepTraces
 
 BackgroundGraph = CompiledStateGraph[BackgroundState, None, BackgroundState, BackgroundState]
 
 _log = logging.getLogger(__name__)
 
 
-def handler_of(graph: BackgroundGraph, metrics: Metrics) -> Callable[[object, InvocationContext], dict[str, list[str]]]:
+# What a turn end comes to when no window was due, or another pass has it: nothing happened that is worth a write.
+_PASSES: Final = frozenset({"written", "failed", "lost"})
+
+
+def handler_of(
+    graph: BackgroundGraph, metrics: Metrics, *, traces: KeepTraces | None = None
+) -> Callable[[object, InvocationContext], dict[str, list[str]]]:
     """Make the Lambda handler.
 
     Parameters
@@ -31,6 +42,8 @@ def handler_of(graph: BackgroundGraph, metrics: Metrics) -> Callable[[object, In
         The background graph; run once for each turn end.
     metrics : Metrics
         Counts what cannot be understood.
+    traces : KeepTraces, optional
+        Keeps what happened in passes.
 
     Returns
     -------
@@ -42,26 +55,54 @@ def handler_of(graph: BackgroundGraph, metrics: Metrics) -> Callable[[object, In
     """
 
     def handle(delivery: object, _context: InvocationContext) -> dict[str, list[str]]:
-        return asyncio.run(_handle(graph, metrics, delivery))
+        return asyncio.run(_handle(background, metrics, delivery))
 
+    background = _Background(graph, traces)
     return handle
 
 
-async def _handle(graph: BackgroundGraph, metrics: Metrics, delivery: object) -> dict[str, list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Background:
+    """The graph, and who keeps what happens in it."""
+
+    graph: BackgroundGraph
+    traces: KeepTraces | None
+
+    async def after(self, turn: TurnEnded) -> str:
+        """Run the graph for one turn end and give its outcome."""
+        envelope = Envelope(user=turn.user_id, thread=turn.thread_id)
+        config: RunnableConfig = {"configurable": envelope.configurable()}
+        if self.traces is None:
+            return _outcome(await self.graph.ainvoke({"turn": turn}, config))  # pyright: ignore[reportUnknownMemberType]
+        recorder = SpanRecorder(self.traces.clock)
+        outcome = _outcome(await self.graph.ainvoke({"turn": turn}, {**config, "callbacks": [recorder]}))  # pyright: ignore[reportUnknownMemberType]
+        if outcome in _PASSES:
+            trace = Trace(
+                run_id=turn.run_id,
+                thread_id=turn.thread_id,
+                origin="summary",
+                message_id=turn.human_message_id,
+                spans=recorder.spans(turn.run_id),
+            )
+            await self.traces.keep(turn.user_id, trace)
+        return outcome
+
+
+def _outcome(state: Mapping[str, Any]) -> str:
+    return state.get("outcome", "quiet")
+
+
+async def _handle(background: _Background, metrics: Metrics, delivery: object) -> dict[str, list[str]]:
     outcomes: list[str] = []
     failures: list[EverthreadError] = []
     for event in _events_in(delivery):
         try:
-            turn = _turn_end_of(event)
-            envelope = Envelope(user=turn.user_id, thread=turn.thread_id)
-            state = await graph.ainvoke({"turn": turn}, {"configurable": envelope.configurable()})  # pyright: ignore[reportUnknownMemberType]
+            outcomes.append(await background.after(_turn_end_of(event)))
         except EverthreadError as error:
             if isinstance(error, MalformedEventError):
                 metrics.count(counters.EVENT_MALFORMED)
             _log.warning("turn end not handled", extra={"code": code_of(error)})
             failures.append(error)
-        else:
-            outcomes.append(state.get("outcome", "quiet"))
     if failures:
         raise failures[0]
     return {"outcomes": outcomes}

@@ -14,8 +14,10 @@ from shared.adapters.dynamodb.documents import DynamoDocuments
 from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.summaries import DynamoSummaries
 from shared.adapters.dynamodb.threads import DynamoThreads
+from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.graphs.background.graph import build
+from shared.services.record_spans import KeepTraces
 from shared.services.show_documents import DocumentedMessages, ShowDocuments
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from shared.settings import SummarizeSettings
@@ -48,4 +50,8 @@ service = SummarizeThread(
     metrics=metrics,
     rules=PassRules.of(settings),
 )
-handler = observed(handler_of(build(threads=threads, service=service, metrics=metrics), metrics), metrics)
+keep = settings.keep_traces_for
+rows = None if keep is None else DynamoTraces(aws.client("dynamodb"), settings.memory_table, keep=keep)
+traces = None if rows is None else KeepTraces(rows, SystemClock(), metrics)
+graph = build(threads=threads, service=service, metrics=metrics)
+handler = observed(handler_of(graph, metrics, traces=traces), metrics)

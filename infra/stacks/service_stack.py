@@ -71,7 +71,7 @@ KB_INGEST_ROWS: Final = (
 # What a presigned upload may do is what its signer may; the others are for a look whether an object is there.
 UPLOADS: Final = ("s3:PutObject", "s3:GetObject", "s3:GetObjectVersion")
 # ListBucket: without it an object that is not there is answered as one that may not be read.
-OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject")
+OBJECTS: Final = ("s3:GetObject", "s3:GetObjectVersion", "s3:DeleteObject", "s3:DeleteObjectVersion")
 VECTORS: Final = ("s3vectors:PutVectors", "s3vectors:DeleteVectors", "s3vectors:QueryVectors", "s3vectors:GetVectors")
 # GetVectors: a query that gives metadata back needs it too.
 SEARCH: Final = ("s3vectors:QueryVectors", "s3vectors:GetVectors")
@@ -183,6 +183,7 @@ class ServiceStack(Stack):
                 log_level=self._stage.log_level,
                 **self._stage.knobs.model_dump(),
                 **self._index_knobs(),
+                **self._stage.traces.model_dump(),
                 memory_table=self._data.memory.name,
                 checkpoint_table=self._data.checkpoints.name,
                 bucket=self._data.uploads.bucket.bucket_name,
@@ -222,6 +223,7 @@ class ServiceStack(Stack):
                 stage=self._stage.name,
                 log_level=self._stage.log_level,
                 **self._stage.knobs.model_dump(),
+                **self._stage.traces.model_dump(),
                 memory_table=self._data.memory.name,
                 checkpoint_table=self._data.checkpoints.name,
                 summary_model=models.summary.id,
@@ -300,6 +302,7 @@ class ServiceStack(Stack):
                 ingestion_queue_url=self.object_events.queue.queue_url,
                 deliveries=_KB_INGEST_TRIES,
                 ocr=self._stage.ocr,
+                observability_retention_days=self._stage.traces.observability_retention_days,
             ),
             timeout=_KB_INGEST_TIMEOUT,
             # The parser may take a gigabyte beside the function, which holds the file meanwhile.
@@ -313,6 +316,8 @@ class ServiceStack(Stack):
         self._allow_rows(function, self._data.memory, KB_INGEST_ROWS)
         self._allow_uploads(function, OBJECTS)
         self._allow_index(function, VECTORS)
+        # Of a deleted user every version goes.
+        function.allow("s3:ListBucketVersions", on=[self._data.uploads.bucket.bucket_arn])
         function.allow("sqs:SendMessage", on=[self.object_events.queue.queue_arn])
         if self._stage.ocr == "textract":
             # It knows no resources: what is read comes with the call.

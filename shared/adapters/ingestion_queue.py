@@ -6,7 +6,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from shared.adapters.aws import in_thread
 from shared.domain.errors import StoreError
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionMessage, IngestionStep, UserRemoval
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -35,7 +35,11 @@ class SqsIngestionQueue:
         """Queue the removal of what a document has."""
         await self._send(removal, 0)
 
-    async def _send(self, message: IngestionStep | DocumentRemoval, after_seconds: int) -> None:
+    async def remove_user(self, removal: UserRemoval) -> None:
+        """Queue the removal of everything that a user has."""
+        await self._send(removal, 0)
+
+    async def _send(self, message: IngestionMessage, after_seconds: int) -> None:
         try:
             await in_thread(
                 self._client.send_message,

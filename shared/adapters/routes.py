@@ -83,6 +83,7 @@ ROUTES: Final = (
     Route("DELETE", "/api/memory/profile/{key}", "memory_api"),
     Route("GET", "/api/memory/threads", "memory_api"),
     Route("DELETE", "/api/memory/threads/{thread_id}", "memory_api"),
+    Route("GET", "/api/memory/threads/{thread_id}/spans", "memory_api"),
     Route("DELETE", "/api/threads/{thread_id}", "memory_api"),
     Route("POST", "/api/kb/documents", "memory_api"),
     Route("GET", "/api/kb/documents", "memory_api"),

@@ -1,10 +1,12 @@
 """Spans: what happened in a run, step by step, for the one whose run it was. Facts and counts, never texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
+
+from shared.domain.ids import MessageId, RunId, ThreadId
 
 CRASHED: Final = "CRASHED"
 """The error of a step that nobody ended."""
@@ -21,6 +23,10 @@ class SpanKind(StrEnum):
     PAGE = "page"
     CHUNKS = "chunks"
     """One batch of chunks."""
+    MODEL = "model"
+    """One call of a model."""
+    TOOL = "tool"
+    """One call of a tool."""
 
 
 class SpanStatus(StrEnum):
@@ -69,6 +75,38 @@ class Span:
     parent: str | None = None
     error: str = ""
     facts: Mapping[str, str | int | float] = field(default_factory=dict[str, "str | int | float"])
+
+
+TraceOrigin = Literal["chat", "summary"]
+"""What a run of a thread was: a turn, or the summary pass that followed one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The spans of one run of a thread, kept as one.
+
+    Parameters
+    ----------
+    run_id, thread_id : str
+        Which run, and where.
+    origin : {'chat', 'summary'}
+        See :data:`TraceOrigin`; a summary pass has the run of the turn that it followed.
+    message_id : str
+        The human message of that turn; empty when there was none.
+    spans : sequence of Span
+        In the order in which they began, the root first.
+    """
+
+    run_id: RunId
+    thread_id: ThreadId
+    origin: TraceOrigin
+    message_id: MessageId
+    spans: Sequence[Span]
+
+    @property
+    def started_at(self) -> datetime:
+        """When the run began."""
+        return self.spans[0].started_at
 
 
 def settled(span: Span, now: datetime) -> Span:

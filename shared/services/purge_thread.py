@@ -9,7 +9,7 @@ from typing import Final, Literal
 from shared.domain import counters
 from shared.domain.errors import ThreadBusyError, ThreadNotFoundError
 from shared.domain.ids import ThreadId, UserId
-from shared.ports import Checkpoints, Clock, Metrics, Runs, Summaries, Threads
+from shared.ports import Checkpoints, Clock, Metrics, Runs, Summaries, Threads, Traces
 
 PurgeOutcome = Literal["purged", "refused"]
 """``refused``: nobody deleted the thread."""
@@ -20,7 +20,9 @@ _log = logging.getLogger(__name__)
 
 
 class PurgeThread:
-    """Removes summaries, claims, runs and checkpoints of a deleted thread, then its row.
+    """Removes summaries, claims, runs, traces and checkpoints of a deleted thread, then its row.
+
+    Documents stay, those too that came with its messages: they are their user's, not the thread's.
 
     Every step may be done again: a purge that dies half-way is finished by the next delivery.
 
@@ -32,6 +34,8 @@ class PurgeThread:
         Entries and claims, corrupt ones too.
     runs : Runs
         Rows and events of its runs.
+    traces : Traces
+        What happened in them.
     checkpoints : Checkpoints
         The message log.
     clock : Clock
@@ -52,6 +56,7 @@ class PurgeThread:
         threads: Threads,
         summaries: Summaries,
         runs: Runs,
+        traces: Traces,
         checkpoints: Checkpoints,
         clock: Clock,
         metrics: Metrics,
@@ -62,6 +67,7 @@ class PurgeThread:
         self._threads = threads
         self._summaries = summaries
         self._runs = runs
+        self._traces = traces
         self._checkpoints = checkpoints
         self._clock = clock
         self._metrics = metrics
@@ -100,6 +106,7 @@ class PurgeThread:
         # Nobody can write any more: runs need the lease, passes need the thread. What was written before goes.
         removed = await self._summaries.forget(user, thread)
         await self._runs.forget(user, thread)
+        await self._traces.forget(user, thread)
         await self._checkpoints.purge(user, thread)
         # The row goes last: without it nobody would know that there is something to remove (DL05).
         await self._threads.bury(user, thread, now=self._clock.now(), keep_for=self._tombstone_for)

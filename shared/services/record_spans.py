@@ -9,13 +9,43 @@ from datetime import datetime
 from shared.domain import counters
 from shared.domain.errors import EverthreadError, StoreError
 from shared.domain.ids import DocumentId, UserId
-from shared.domain.spans import Span, SpanKind, SpanStatus
+from shared.domain.spans import Span, SpanKind, SpanStatus, Trace
 from shared.kb_ports import Spans
-from shared.ports import Clock, Metrics
+from shared.ports import Clock, Metrics, Traces
 
 Fact = str | int | float
 
 _log = logging.getLogger(__name__)
+
+
+class KeepTraces:
+    """Keeps the traces of threads' runs, if it can.
+
+    Parameters
+    ----------
+    traces : Traces
+        Where.
+    clock : Clock
+        The time of day, for who notes what happens.
+    metrics : Metrics
+        Counts what could not be kept.
+    """
+
+    def __init__(self, traces: Traces, clock: Clock, metrics: Metrics) -> None:
+        self.clock = clock
+        self._traces = traces
+        self._metrics = metrics
+
+    async def keep(self, user: UserId, trace: Trace) -> None:
+        """Keep a trace. Never raises."""
+        if not trace.spans:
+            return
+        try:
+            await self._traces.save(user, trace)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run itself is well
+            self._metrics.count(counters.SPANS_LOST, len(trace.spans))
+            code = error.code if isinstance(error, EverthreadError) else type(error).__name__
+            _log.warning("trace not written", extra={"code": code, "run_id": trace.run_id})
 
 
 class OpenSpan:

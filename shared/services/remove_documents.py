@@ -173,6 +173,8 @@ class RemoveDocuments:
     async def purge(self, user: UserId) -> None:
         """Remove everything that a user has here: objects, vectors, rows.
 
+        The events of these deletions come afterwards and leave markers for a while; there is no name in them.
+
         Raises
         ------
         StoreError

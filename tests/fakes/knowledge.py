@@ -6,7 +6,7 @@ from typing import Any
 from shared.domain.documents import document_id_for
 from shared.domain.errors import StoreError
 from shared.domain.ids import DocumentId, UserId
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, UserRemoval
 from shared.domain.kb.records import DocumentRecord
 from shared.domain.uploads import ObjectChange
 from shared.graphs.knowledge.nodes import Pipeline
@@ -43,6 +43,7 @@ class RecordingIngestionQueue:
     def __init__(self) -> None:
         self.steps: list[tuple[IngestionStep, int]] = []
         self.removals: list[DocumentRemoval] = []
+        self.users: list[UserRemoval] = []
         self.failure: StoreError | None = None
 
     async def take_on(self, step: IngestionStep, *, after_seconds: int = 0) -> None:
@@ -54,6 +55,11 @@ class RecordingIngestionQueue:
         if self.failure:
             raise self.failure
         self.removals.append(removal)
+
+    async def remove_user(self, removal: UserRemoval) -> None:
+        if self.failure:
+            raise self.failure
+        self.users.append(removal)
 
 
 class KnowledgeBase:

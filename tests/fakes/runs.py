@@ -19,6 +19,7 @@ from shared.graphs.runs.run import Run, RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming, TakeIn
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.services.recall import Recall
+from shared.services.record_spans import KeepTraces
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
@@ -27,6 +28,7 @@ from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.small_graph import TURN_END, small_graph
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.threads import InMemoryThreads
+from tests.fakes.traces import InMemoryTraces
 from tests.fakes.turn_events import RecordingTurnEvents
 
 USER = UserId("user-1")
@@ -98,6 +100,7 @@ class Runs:
         self.events = RecordingTurnEvents()
         self.clock = FixedClock()
         self.run_rows = InMemoryRuns(self.clock)
+        self.traces = InMemoryTraces(self.clock)
         self.metrics = CountingMetrics()
         self.profiles = InMemoryProfiles()
         self.savers: dict[UserId, CountingSaver] = {}
@@ -112,6 +115,7 @@ class Runs:
                 clock=self.clock,
                 metrics=self.metrics,
                 turn_end=TURN_END,
+                traces=KeepTraces(self.traces, self.clock, self.metrics),
             ),
             timing=self.timing,
             take_in=self.take_in,

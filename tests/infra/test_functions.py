@@ -1,6 +1,7 @@
 """Each function as it is deployed."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -163,6 +164,16 @@ def test_the_local_cloud_is_told_where_its_model_is() -> None:
     assert stage_of({"stage": "local", "model_endpoint": "http://127.0.0.1:9"}).model_endpoint == "http://127.0.0.1:9"
     with pytest.raises(ValueError, match="model_endpoint"):
         stage_of({"stage": "dev", "model_endpoint": "http://127.0.0.1:9"})
+
+
+def test_spans_can_be_turned_off_or_kept_for_longer() -> None:
+    from infra.stages import stage_of
+
+    assert stage_of({}).traces.keep_traces_for == timedelta(days=30)
+    assert stage_of({"spans": "off"}).traces.keep_traces_for is None
+    assert stage_of({"span_days": "90"}).traces.keep_traces_for == timedelta(days=90)
+    with pytest.raises(ValueError, match="spans"):
+        stage_of({"spans": "some"})
 
 
 def test_ingestion_has_room_for_a_file_and_time_for_its_deliveries(prod: Synthesised, local: Synthesised) -> None:

@@ -51,6 +51,7 @@ CLAIM_ROW: Final = "claim"
 DOCUMENT_ROW: Final = "document"
 RUN_ROW: Final = "run"
 RUN_EVENTS_ROW: Final = "run_events"
+TRACE_ROW: Final = "trace"
 
 TOKEN: Final = "token"  # noqa: S105 - the name of an attribute
 """Unique to the call that wrote the row, so that the SDK's repeat of a lost reply can be told from a rival."""

@@ -36,11 +36,14 @@ class _Message(BaseModel):
 
     version: Literal[1] = 1
     user_id: Annotated[UserId, AfterValidator(_legal_user)]
+
+
+class _OfADocument(_Message):
     document_id: Annotated[DocumentId, AfterValidator(_legal_document)]
     run: str
 
 
-class IngestionStep(_Message):
+class IngestionStep(_OfADocument):
     """A run is to go on, from where the document's record says that it is.
 
     Parameters
@@ -57,7 +60,7 @@ class IngestionStep(_Message):
     stalls: int = Field(default=0, ge=0)
 
 
-class DocumentRemoval(_Message):
+class DocumentRemoval(_OfADocument):
     """A document is to go with everything it has.
 
     Parameters
@@ -74,12 +77,25 @@ class DocumentRemoval(_Message):
     key: str = Field(min_length=1)
 
 
-_ANY: Final[TypeAdapter[IngestionStep | DocumentRemoval]] = TypeAdapter(
-    Annotated[IngestionStep | DocumentRemoval, Field(discriminator="kind")]
-)
+class UserRemoval(_Message):
+    """Everything that a user has in the knowledge base is to go: the account is being deleted.
+
+    Parameters
+    ----------
+    user_id : str
+        Whose. Who queues it has to have made sure that this user, or an administrator, asked for it.
+    """
+
+    kind: Literal["remove_user"] = "remove_user"
 
 
-def message_of(body: object) -> IngestionStep | DocumentRemoval:
+IngestionMessage = IngestionStep | DocumentRemoval | UserRemoval
+"""What may be in the queue beside S3's events."""
+
+_ANY: Final[TypeAdapter[IngestionMessage]] = TypeAdapter(Annotated[IngestionMessage, Field(discriminator="kind")])
+
+
+def message_of(body: object) -> IngestionMessage:
     """Read a message of the queue.
 
     Raises

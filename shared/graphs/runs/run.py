@@ -19,6 +19,7 @@ from shared.domain.ids import MessageId, RunId
 from shared.domain.kb.citations import passages_found, with_citations
 from shared.domain.root_checkpoint import is_root
 from shared.domain.runs import EventPage, RunRow, RunStatus
+from shared.domain.spans import Trace
 from shared.domain.threads import ThreadStatus
 from shared.domain.turns import Turn, human_ids
 from shared.graphs.agent.envelope import Envelope, TurnMark
@@ -31,7 +32,9 @@ from shared.graphs.runs.request import RunRequest
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.graphs.runs.turn_input import answered_turn, asked_in, graph_input, not_of, not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
+from shared.graphs.spans import SpanRecorder
 from shared.ports import Clock, Metrics, Runs, Threads, TurnEvents
+from shared.services.record_spans import KeepTraces
 from shared.services.turn_memory import TurnMemory
 
 _INTERRUPT: Final = "__interrupt__"
@@ -56,6 +59,8 @@ class RunPorts:
         The ports.
     turn_end : str
         The graph's last node. A partial answer is stored as that node's, so that nothing is left to do after it.
+    traces : KeepTraces or None
+        Keeps what happened in runs; ``None`` for nothing to be noted.
     """
 
     threads: Threads
@@ -64,6 +69,7 @@ class RunPorts:
     clock: Clock
     metrics: Metrics
     turn_end: str
+    traces: KeepTraces | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,7 @@ class Run:
         self._stream = GraphStream(graph, request)
         self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
         self._mark = TurnMark()
+        self._recorder = None if ports.traces is None else SpanRecorder(ports.traces.clock)
         self._was_interrupted = False
         self._pending: Sequence[Mapping[str, Any]] = ()
         self._asked: tuple[str, ...] = ()
@@ -200,7 +207,7 @@ class Run:
         for output in last:
             self._journal.write(output, shown=False)
         # Both before the thread is free: who finds it free finds the rest as well.
-        await asyncio.gather(self._announce(result), self._remember(result))
+        await asyncio.gather(self._announce(result), self._remember(result), self._keep_trace(result))
         await self._release(result)
         _log.info("run ended", extra={**self._facts(), "status": result.status, "outcome": result.outcome})
         self._journal.show_all()
@@ -358,7 +365,10 @@ class Run:
         # Once at the end is enough while the thread's row keeps the question. Where it does not, nobody is asked for an
         # answer before the question is stored.
         durability = self._request.durability if self._admitted.keeps_input else "sync"
-        async for output in self._stream.outputs(given, self._config(), durability=durability):
+        config = self._config()
+        if self._recorder is not None:
+            config["callbacks"] = [self._recorder]
+        async for output in self._stream.outputs(given, config, durability=durability):
             self._give(output)
 
     async def _replay(self, turn: Turn) -> _Result:
@@ -444,6 +454,24 @@ class Run:
             _log.exception("run not remembered", extra=self._facts())
         else:
             self._journal.kept(pages)
+
+    async def _keep_trace(self, result: _Result) -> None:
+        """Keep what happened, in one write; nothing of it was written while somebody waited."""
+        if self._recorder is None or self._ports.traces is None or result.remembered != "run":
+            return
+        trace = Trace(
+            run_id=self._request.run,
+            thread_id=self._request.thread,
+            origin="chat",
+            message_id=self._question() or MessageId(""),
+            spans=self._recorder.spans(self._request.run),
+        )
+        await self._ports.traces.keep(self._request.user, trace)
+
+    def _question(self) -> MessageId | None:
+        """Give the human message that the run answers, as far as it has come."""
+        asked = human_ids(self._stream.messages) or human_ids(self._request.messages)
+        return self._mark.human_message_id or (asked[-1] if asked else None)
 
     async def _announce(self, result: _Result) -> None:
         """Announce the turn's end, now that it is stored. A bus that fails never fails the turn (G15)."""

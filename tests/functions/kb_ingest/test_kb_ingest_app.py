@@ -3,13 +3,14 @@
 import copy
 import json
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
 from functions.kb_ingest.app import Ingestion, handler_of
 from shared.domain import counters
 from shared.domain.errors import MalformedEventError, ModelThrottledError, StoreError
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, UserRemoval
 from shared.domain.kb.states import DocumentState
 from tests.fakes.knowledge import KnowledgeBase
 
@@ -115,6 +116,33 @@ def test_both_shapes_name_the_same_object_with_and_without_a_queue(world, contex
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "two  spaces and a space ",
+        "c++ + notes.md",
+        "100%.md",
+        "%2F%2B+%20.md",
+        "über 日本語 😀.md",
+        "e\u0301 decomposed.md",
+        "folder/in a+folder/notes.md",
+        "a//b.md",
+        "quote'\"<>&?#=.md",
+    ],
+)
+@pytest.mark.parametrize("through", ["EventBridge", "S3 itself"])
+def test_a_key_is_the_object_s_own_whatever_is_in_it(world, context, name, through):
+    key = f"users/{USER}/uploads/{name}"
+    version = world.objects.put(key, TEXT)
+    event = created(key=key, **{"version-id": version})
+    if through == "S3 itself":
+        event = recorded("s3_notification.json")
+        event["Records"][0]["s3"]["object"] |= {"key": quote_plus(key), "versionId": version}
+    assert world.handler()(batch(event), context) == {"batchItemFailures": []}
+    record = world.documents.of_key(USER, key)
+    assert (record.state, record.key, record.name) == (DocumentState.READY, key, name.rpartition("/")[2])
+
+
+@pytest.mark.parametrize(
     "event",
     [
         created(key=f"users/{USER}/uploads/folder/"),
@@ -131,7 +159,16 @@ def test_what_is_no_user_s_upload_is_ignored(world, context, event):
 
 @pytest.mark.parametrize(
     "body",
-    ["", "{", "null", "[]", {"source": "everthread.chat"}, {"kind": "other"}, created(sequencer="no number")],
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        {"source": "everthread.chat"},
+        {"kind": "other"},
+        {"kind": "remove_user"},
+        created(sequencer="no number"),
+    ],
 )
 def test_only_what_cannot_be_understood_is_handed_back(world, context, body):
     assert world.handler()(batch(body, CREATED), context) == {"batchItemFailures": [{"itemIdentifier": "m-0"}]}
@@ -170,6 +207,28 @@ def test_a_removal_removes_the_object_too(world, context):
     world.handler()(batch(CREATED), context)
     world.handler()(batch(world.message(DocumentRemoval, key=KEY)), context)
     assert (world.status(), world.objects.kept, world.index.kept[USER]) == (None, {}, {})
+
+
+def test_a_user_s_removal_removes_everything_of_theirs_and_may_come_twice(world, context):
+    # DL04
+    world.handler()(batch(CREATED), context)
+    message = UserRemoval(user_id=USER).model_dump(by_alias=True)
+    other = UserRemoval(user_id="somebody-else").model_dump(by_alias=True)
+    world.handler()(batch(other), context)
+    assert world.status() is DocumentState.READY
+    for _ in range(2):
+        assert world.handler()(batch(message), context) == {"batchItemFailures": []}
+    assert (world.status(), world.objects.kept, world.index.kept.get(USER, {})) == (None, {}, {})
+
+
+def test_a_user_s_removal_that_failed_is_delivered_again(world, context):
+    world.handler()(batch(CREATED), context)
+    world.pages.failures["purge"] = StoreError("down")
+    message = UserRemoval(user_id=USER).model_dump(by_alias=True)
+    assert world.handler()(batch(message), context)["batchItemFailures"]
+    world.pages.failures.clear()
+    assert world.handler()(batch(message), context) == {"batchItemFailures": []}
+    assert world.documents.records == {}
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["step", "event"])

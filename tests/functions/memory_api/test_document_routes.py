@@ -13,6 +13,7 @@ import pytest
 from mangum import Mangum
 
 from functions.memory_api.app import app_of
+from shared.adapters.routes import ROUTES
 from shared.domain.errors import ModelRefusedError, StoreError
 from shared.domain.kb.states import DocumentState
 from shared.domain.spans import Span, SpanKind, SpanStatus
@@ -35,7 +36,8 @@ class World(KnowledgeBase):
         super().__init__()
         self.run = run
         self.handler = Mangum(
-            app_of(SimpleNamespace(), SimpleNamespace(), self.manage, self.manage_folders), lifespan="off"
+            app_of(SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), self.manage, self.manage_folders),
+            lifespan="off",
         )
 
     def ask(self, method, path, body=None, *, user=USER):
@@ -204,9 +206,15 @@ def test_a_deletion_whose_queue_fails_changed_nothing(world):
     assert world.ask("DELETE", f"{PATH}/{record.id}")[0] == 204
 
 
+OF_A_DOCUMENT = [route for route in ROUTES if route.path.startswith(f"{PATH}/{{document_id}}")]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
-    [("GET", "", None), ("DELETE", "", None), ("POST", "/reprocess", {"mode": "full"}), ("GET", "/runs", None)],
+    [
+        (route.method, route.path.partition("{document_id}")[2], None if route.method != "POST" else {"mode": "full"})
+        for route in OF_A_DOCUMENT
+    ],
 )
 def test_somebody_else_s_document_is_answered_as_a_missing_one(world, method, path, body):
     # SE07
@@ -474,6 +482,15 @@ def test_somebody_else_s_folder_is_answered_as_a_missing_one(world, method, body
     assert world.ask(method, f"{FOLDERS}/{tax}", body, user=None)[0] == 401
     assert list(world.folders_of()) == ["Attachments", "Tax"]
     assert list(world.folders_of(STRANGER)) == ["Attachments"]
+
+
+def test_every_route_of_a_document_is_asked_for_somebody_else_s():
+    assert {(route.method, route.path.partition("{document_id}")[2]) for route in OF_A_DOCUMENT} == {
+        ("GET", ""),
+        ("DELETE", ""),
+        ("POST", "/reprocess"),
+        ("GET", "/runs"),
+    }
 
 
 def test_there_may_be_so_many_folders_and_no_more(world):

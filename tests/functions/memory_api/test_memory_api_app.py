@@ -15,10 +15,13 @@ from shared.adapters.routes import routes_of
 from shared.domain import counters
 from shared.domain.errors import StoreError
 from shared.domain.profile import Origin, ProfileChange, StoredProfile
+from shared.domain.runs import RunRow
+from shared.domain.spans import Span, SpanKind, SpanStatus, Trace
 from shared.domain.summary import SummaryEntry, format_entries
 from shared.domain.threads import ThreadRow
 from shared.services.manage_memory import ManageMemory
 from shared.services.manage_threads import ManageThreads
+from shared.services.read_traces import ReadTraces
 from tests.fakes.clock import FixedClock
 from tests.fakes.knowledge import KnowledgeBase
 from tests.fakes.metrics import CountingMetrics
@@ -27,6 +30,7 @@ from tests.fakes.purge_queue import RecordingPurgeQueue
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.summarizer import covering
 from tests.fakes.threads import InMemoryThreads
+from tests.fakes.traces import InMemoryTraces
 
 RECORDED = json.loads((Path(__file__).parents[2] / "events" / "rest_api_request.json").read_text())
 USER = RECORDED["requestContext"]["authorizer"]["claims"]["sub"]
@@ -74,18 +78,21 @@ class World:
         self.profiles = InMemoryProfiles()
         self.threads = InMemoryThreads()
         self.summaries = InMemorySummaries(self.threads)
+        self.clock = FixedClock(NOW)
+        self.traces = InMemoryTraces(self.clock)
         self.purges = RecordingPurgeQueue()
         self.metrics = CountingMetrics()
         self.handler = self.with_metrics(self.metrics)
 
     def with_metrics(self, metrics):
-        clock = FixedClock(NOW)
+        clock = self.clock
         memory = ManageMemory(
             profiles=self.profiles, summaries=self.summaries, threads=self.threads, clock=clock, metrics=metrics
         )
         kb = KnowledgeBase()
         threads = ManageThreads(self.threads, self.purges, clock, metrics)
-        app = app_of(memory, threads, kb.manage, kb.manage_folders)
+        traces = ReadTraces(self.threads, self.traces, clock)
+        app = app_of(memory, threads, traces, kb.manage, kb.manage_folders)
         return Mangum(app, lifespan="off")
 
     def remember(self, **doc):
@@ -105,7 +112,7 @@ class World:
         return reply["statusCode"], json.loads(reply["body"]) if reply["body"] else None
 
     def touched(self):
-        return sum((self.profiles.calls + self.threads.calls + self.summaries.calls).values())
+        return sum((self.profiles.calls + self.threads.calls + self.summaries.calls + self.traces.calls).values())
 
 
 @pytest.fixture
@@ -460,3 +467,85 @@ def test_nothing_of_a_profile_or_a_summary_gets_into_the_logs(world, deployed, f
     assert '"level"' in printed
     assert SECRET not in printed
     assert key not in printed
+
+
+def spans_of(world, query=None, *, thread=OLD, **how):
+    event = request("GET", f"/api/memory/threads/{thread}/spans", **how)
+    event["multiValueQueryStringParameters"] = {name: [value] for name, value in (query or {}).items()}
+    reply = world.handler(event, None)
+    return reply["statusCode"], json.loads(reply["body"])
+
+
+def traced(world, run, message, *, user=USER, thread=OLD, origin="chat"):
+    root = Span(
+        id="1",
+        run=run,
+        name="agent",
+        kind=SpanKind.RUN,
+        status=SpanStatus.OK,
+        started_at=NOW,
+        ended_at=NOW + timedelta(seconds=2),
+        facts={"input_tokens": 7},
+    )
+    trace = Trace(run_id=run, thread_id=thread, origin=origin, message_id=message, spans=[root])
+    world.run(world.traces.save(user, trace))
+
+
+def test_what_happened_in_a_thread_is_shown_run_by_run(world):
+    # OB01, OB05
+    world.thread(OLD)
+    traced(world, "run-1", "h1")
+    traced(world, "run-2", "h2")
+    traced(world, "run-2", "h2", origin="summary")
+    status, body = spans_of(world)
+    assert (status, [run["runId"] for run in body["runs"]]) == (200, ["run-1", "run-2", "run-2"])
+    assert body["runs"][0] == {
+        "runId": "run-1",
+        "origin": "chat",
+        "messageId": "h1",
+        "spans": [
+            {
+                "id": "1",
+                "parent": None,
+                "name": "agent",
+                "kind": "run",
+                "status": "ok",
+                "startedAt": "2026-03-01T12:00:00Z",
+                "endedAt": "2026-03-01T12:00:02Z",
+                "error": "",
+                "facts": {"input_tokens": 7},
+            }
+        ],
+    }
+    of_one = spans_of(world, {"message_id": "h2"})[1]["runs"]
+    assert [(run["runId"], run["origin"]) for run in of_one] == [("run-2", "chat"), ("run-2", "summary")]
+    assert spans_of(world, {"message_id": "h3"})[1] == {"runs": []}
+
+
+def test_a_run_that_goes_on_is_shown_and_one_that_died_has_failed(world):
+    # OB04
+    world.thread(OLD)
+    run = RunRow(run_id="run-9", thread_id=OLD, created_at=NOW, updated_at=NOW)
+    pending = [{"type": "human", "id": "h9", "content": "What?"}]
+    world.run(
+        world.threads.acquire(USER, OLD, "run-9", now=NOW, hold=timedelta(seconds=30), pending=pending, record=run)
+    )
+
+    def shown():
+        (only,) = spans_of(world, {"message_id": "h9"})[1]["runs"]
+        return [(span["status"], span["error"]) for span in only["spans"]]
+
+    assert shown() == [("running", "")]
+    world.clock.advance(timedelta(seconds=31))
+    assert shown() == [("failed", "CRASHED")]
+
+
+def test_what_happened_in_somebody_else_s_thread_is_not_shown(world):
+    # SE07
+    world.thread(OLD)
+    traced(world, "run-1", "h1")
+    theirs = spans_of(world, claims={"sub": STRANGER})
+    assert theirs[0] == 404
+    for missing in ("nonsense", "%00"):
+        assert spans_of(world, thread=missing)[0] == 404
+    assert "run-1" not in json.dumps(theirs)

@@ -20,6 +20,7 @@ from tests.fakes.metrics import CountingMetrics
 from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.threads import InMemoryThreads
+from tests.fakes.traces import InMemoryTraces
 
 BATCH = json.loads((Path(__file__).parents[2] / "events" / "purge_messages.json").read_text())
 FIRST, SECOND = (ThreadPurge.model_validate_json(record["body"]) for record in BATCH["Records"])
@@ -54,6 +55,7 @@ class World:
             threads=self.threads,
             summaries=self.summaries,
             runs=InMemoryRuns(),
+            traces=InMemoryTraces(),
             checkpoints=self.checkpoints,
             clock=self.clock,
             metrics=metrics,

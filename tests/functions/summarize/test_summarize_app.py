@@ -10,10 +10,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from functions.summarize.app import handler_of
 from shared.domain import counters
-from shared.domain.errors import EventAheadOfCheckpointError, MalformedEventError, ModelError
+from shared.domain.errors import EventAheadOfCheckpointError, MalformedEventError, ModelError, StoreError
 from shared.domain.events import DETAIL_TYPE, SOURCE, TurnEnded
+from shared.domain.spans import SpanKind
 from shared.domain.threads import ThreadRow
 from shared.graphs.background.graph import build
+from shared.services.record_spans import KeepTraces
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
@@ -21,6 +23,7 @@ from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.summarizer import ScriptedSummarizer
 from tests.fakes.thread_messages import InMemoryThreadMessages
 from tests.fakes.threads import InMemoryThreads
+from tests.fakes.traces import InMemoryTraces
 
 EVENTS = Path(__file__).parents[2] / "events"
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -42,6 +45,7 @@ class World:
         self.messages = InMemoryThreadMessages()
         self.metrics = CountingMetrics()
         self.summarizer = ScriptedSummarizer()
+        self.traces = InMemoryTraces(FixedClock(NOW))
 
     async def create(self, thread=THREAD, turns=3, say="question"):
         messages = [
@@ -72,7 +76,8 @@ class World:
                 char_limit=20_000,
             ),
         )
-        return handler_of(build(threads=self.threads, service=service, metrics=metrics), metrics)
+        graph = build(threads=self.threads, service=service, metrics=metrics)
+        return handler_of(graph, metrics, traces=KeepTraces(self.traces, FixedClock(NOW), metrics))
 
     async def entries(self, thread=THREAD):
         return (await self.summaries.of_thread(USER, thread)).entries
@@ -102,6 +107,36 @@ def test_each_shape_of_delivery_makes_one_pass(world, run, delivery, context):
     handle(delivery, context)
     assert world.summarizer.calls == 1
     assert len(run(world.entries())) == 1
+
+
+def test_a_pass_is_noted_for_the_turn_that_it_followed(world, run, context):
+    # OB02, OB05
+    run(world.create())
+    world.handler()(TURN_ENDED, context)
+    (trace,) = world.traces.kept.values()
+    detail = TURN_ENDED["detail"]
+    assert (trace.run_id, trace.origin, trace.message_id) == (detail["run_id"], "summary", detail["human_message_id"])
+    assert [(span.kind, span.name) for span in trace.spans] == [
+        (SpanKind.RUN, "backgroundAgent"),
+        (SpanKind.NODE, "touchLastMessage"),
+        (SpanKind.NODE, "summarize"),
+    ]
+
+
+def test_a_turn_end_without_a_pass_costs_no_write(world, run, context):
+    run(world.create(turns=1))
+    assert world.handler()({**TURN_ENDED, "detail": {**TURN_ENDED["detail"], "human_count": 1}}, context) == {
+        "outcomes": ["quiet"]
+    }
+    assert world.traces.kept == {}
+
+
+def test_a_pass_whose_trace_cannot_be_written_is_a_pass(world, run, context):
+    # OB03
+    run(world.create())
+    world.traces.failure = StoreError("down")
+    assert world.handler()(TURN_ENDED, context) == {"outcomes": ["written"]}
+    assert world.metrics.counts[counters.SPANS_LOST] == 3
 
 
 def test_the_recorded_event_is_what_the_publisher_sends():

@@ -28,6 +28,7 @@ from tests.fakes.metrics import CountingMetrics
 from tests.fakes.purge_queue import RecordingPurgeQueue
 from tests.fakes.summarizer import ScriptedSummarizer
 from tests.fakes.thread_messages import InMemoryThreadMessages
+from tests.fakes.traces import InMemoryTraces
 
 USER = "d3b07384-d113-4ec6-a5d1-2f5b8a1c9e77"
 STRANGER = "9c858901-8a57-4791-81fe-4c455b099bc9"
@@ -108,6 +109,7 @@ class World:
             threads=self.threads,
             summaries=self.summaries,
             runs=self.runs,
+            traces=InMemoryTraces(),
             checkpoints=checkpoints,
             clock=self.clock,
             metrics=self.metrics,

@@ -8,7 +8,7 @@ from shared.adapters.ingestion_queue import SqsIngestionQueue
 from shared.domain.documents import document_id_for
 from shared.domain.errors import StoreError
 from shared.domain.ids import UserId
-from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, message_of
+from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep, UserRemoval, message_of
 
 ANNA = UserId("anna")
 DOCUMENT = document_id_for(ANNA, "a")
@@ -29,8 +29,10 @@ async def test_what_is_queued_is_what_the_consumer_reads(sqs):
     removal = DocumentRemoval(user_id=ANNA, document_id=DOCUMENT, run="r1", key="users/anna/uploads/a")
     await queue.take_on(step)
     await queue.remove(removal)
+    user = UserRemoval(user_id=ANNA)
+    await queue.remove_user(user)
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
-    assert [message_of(json.loads(message["Body"])) for message in messages] == [step, removal]
+    assert [message_of(json.loads(message["Body"])) for message in messages] == [step, removal, user]
 
 
 async def test_a_step_may_be_put_off(sqs):

@@ -7,6 +7,7 @@ import pytest
 from shared.domain import counters
 from shared.domain.errors import StoreError, ThreadBusyError, ThreadExistsError
 from shared.domain.runs import EventPage, RunRow
+from shared.domain.spans import Span, SpanKind, SpanStatus, Trace
 from shared.domain.summary import SummaryEntry
 from shared.domain.threads import ThreadRow
 from shared.services.purge_thread import PurgeThread
@@ -17,6 +18,7 @@ from tests.fakes.run_rows import InMemoryRuns
 from tests.fakes.summaries import InMemorySummaries
 from tests.fakes.summarizer import covering
 from tests.fakes.threads import InMemoryThreads
+from tests.fakes.traces import InMemoryTraces
 
 USER = "user-1"
 THREAD = "11111111-1111-4111-8111-111111111111"
@@ -54,12 +56,14 @@ class World:
         self.threads = InMemoryThreads()
         self.summaries = InMemorySummaries(self.threads)
         self.runs = InMemoryRuns(self.clock)
+        self.traces = InMemoryTraces(self.clock)
         self.checkpoints = CountedCheckpoints()
         self.while_pausing = None
         self.service = PurgeThread(
             threads=self.threads,
             summaries=self.summaries,
             runs=self.runs,
+            traces=self.traces,
             checkpoints=self.checkpoints,
             clock=self.clock,
             metrics=self.metrics,
@@ -83,6 +87,10 @@ class World:
             run = RunRow(run_id=RUN, thread_id=thread, created_at=NOW, updated_at=NOW, status="success")
             page = EventPage(run_id=RUN, thread_id=thread, first=1, last=2, body=b"said")
             await self.runs.save(USER, rows=[run], pages=[page], now=NOW)
+            root = Span(id="1", run=RUN, name="agent", kind=SpanKind.RUN, status=SpanStatus.OK, started_at=NOW)
+            await self.traces.save(
+                USER, Trace(run_id=RUN, thread_id=thread, origin="chat", message_id="h1", spans=[root])
+            )
 
     async def run_holds(self):
         return (await self.threads.acquire(USER, THREAD, RUN, now=self.clock.now(), hold=HOLD)).lease
@@ -112,6 +120,8 @@ async def test_everything_of_the_thread_goes_and_nothing_of_another(world):
     assert await world.rows_left(THREAD) == 0
     assert (USER, THREAD) not in world.checkpoints.left
     assert (await world.runs_left(THREAD), await world.runs_left(OTHER)) == (0, 2)
+    # OB06
+    assert [len(await world.traces.of_thread(USER, thread)) for thread in (THREAD, OTHER)] == [0, 1]
     assert await world.rows_left(OTHER) == 3
     assert world.checkpoints.left[USER, OTHER] == 7
     assert world.metrics.counts[counters.THREAD_PURGED] == 1
