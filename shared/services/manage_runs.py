@@ -110,12 +110,17 @@ class ManageRuns:
             await self._pause(_LOOK_EVERY)
             waited += timedelta(seconds=_LOOK_EVERY)
 
-    async def settle(self, user: UserId, thread: ThreadId) -> None:
+    async def settle(self, user: UserId, thread: ThreadId) -> ThreadRow:
         """Let a run end that is being stopped, so that who reads the thread then finds what was kept.
 
         A chat's page reads the thread as soon as stop is pressed, and in a browser that comes before the wish to stop,
         whose address is a new one and is asked for first. So a thread that a run holds is looked at for
         :data:`STOP_COMES` longer. A run that nobody wants to stop by then is not waited for.
+
+        Returns
+        -------
+        ThreadRow
+            The thread, as it was when it was looked at last.
 
         Raises
         ------
@@ -128,6 +133,7 @@ class ManageRuns:
             await self._pause(_LOOK_EVERY)
             waited += timedelta(seconds=_LOOK_EVERY)
             row = await self._threads.get(user, thread)
+        return row
 
     async def _goes_on(self, user: UserId, thread: ThreadId, run: RunId) -> bool:
         row = await self._threads.get(user, thread)
