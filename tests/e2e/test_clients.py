@@ -81,10 +81,10 @@ async def test_an_agent_that_asks_back_over_the_sdk(asking_product, people, mode
     person = people.someone(at=asking_product)
 
     asked = [part async for part in person.stream(thread, f"Book, {word}", stream_mode="values")]
-    row = await person.sdk.threads.get(thread)
+    row, state = await person.sdk.threads.get(thread), await person.sdk.threads.get_state(thread)
     answered = await person.sdk.runs.wait(thread, "agent", command={"resume": "Monday"})
 
-    ((question,),) = row["interrupts"].values()
+    (question,) = [each for task in state["tasks"] for each in task["interrupts"]]
     assert question["value"] == {"question": "Which day?"}
     assert events_of(asked, "values")[-1].data["__interrupt__"] == [question]
     assert row["status"] == "interrupted"
