@@ -120,7 +120,7 @@ class ManageRuns:
         Returns
         -------
         ThreadRow
-            The thread's row, as it was read last.
+            The thread, as it was when it was looked at last.
 
         Raises
         ------

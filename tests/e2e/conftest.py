@@ -88,7 +88,7 @@ def restart(restarted: tuple[LocalProduct, Restart]) -> Restart:
 def asking_product(
     product: LocalProduct, layout: Layout, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalProduct]:
-    """The same deployment at another address, with an agent that asks back."""
+    """The same deployment at another address, with an agent that asks back where routes stream."""
     with running_beside(product, layout.state, with_agent("asking", tmp_path_factory.mktemp("agents"))) as beside:
         yield beside
 

@@ -83,17 +83,17 @@ class People:
         self._product = product
         self._opened: list[httpx.AsyncClient] = []
 
-    def someone(self, name: str | None = None) -> Person:
-        """A new person."""
+    def someone(self, name: str | None = None, *, at: LocalProduct | None = None) -> Person:
+        """A new person; ``at`` another address of the product than its own."""
         who = Credentials.new(f"{uuid4().hex}@everthread.test")
         self._product.users.ensure(who, name=name)
-        return self.signed_in(who)
+        return self.signed_in(who, at=at)
 
-    def signed_in(self, who: Credentials) -> Person:
+    def signed_in(self, who: Credentials, *, at: LocalProduct | None = None) -> Person:
         """A person with an account."""
         token = self._product.users.sign_in(who).id_token
         http = httpx.AsyncClient(
-            base_url=self._product.url,
+            base_url=(at or self._product).url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=httpx.Timeout(60, connect=5),
             trust_env=False,

@@ -6,7 +6,7 @@ from langgraph.pregel.remote import RemoteGraph
 from local.model.script import Failure, Reply, ScriptedCall, Wait
 from tests.e2e import node_client
 from tests.e2e.model import user_texts
-from tests.e2e.people import content_text
+from tests.e2e.people import content_text, events_of
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +74,22 @@ async def test_one_thread_in_two_tabs_of_a_browser(product, people, model, npm_c
 async def test_an_agent_that_asks_back_in_a_browser(asking_product, people, model, npm_clients, chromium, word):
     await model.script(ASKS, Reply(text="Booked."), contains=word, kind="answer")
     await node_client.run("asking.mjs", asking_product, people.someone(), word=word, chromium=chromium)
+
+
+async def test_an_agent_that_asks_back_over_the_sdk(asking_product, people, model, thread, word):
+    await model.script(ASKS, Reply(text="Booked."), contains=word, kind="answer")
+    person = people.someone(at=asking_product)
+
+    asked = [part async for part in person.stream(thread, f"Book, {word}", stream_mode="values")]
+    row, state = await person.sdk.threads.get(thread), await person.sdk.threads.get_state(thread)
+    answered = await person.sdk.runs.wait(thread, "agent", command={"resume": "Monday"})
+
+    (question,) = [each for task in state["tasks"] for each in task["interrupts"]]
+    assert question["value"] == {"question": "Which day?"}
+    assert events_of(asked, "values")[-1].data["__interrupt__"] == [question]
+    assert row["status"] == "interrupted"
+    said = [content_text(message["content"]) for message in answered["messages"]]
+    assert said == [f"Book, {word}", "Let me ask.", "The user says: Monday", "Booked."]
 
 
 async def test_the_vercel_transport(product, people, model, npm_clients, word):

@@ -124,8 +124,8 @@ export class Tab {
     return this.page.getByRole("alert").textContent();
   }
 
-  checkpoints() {
-    return this.page.locator("small").textContent();
+  async checkpoints() {
+    return parseInt(await this.page.locator("small").textContent());
   }
 
   get thread() {

@@ -152,9 +152,9 @@ async def test_who_reads_a_thread_whose_run_is_being_stopped_waits_for_the_run(w
 
     await stop_and_let_go()
     world.while_pausing = stop_and_let_go
-    await world.service.settle(USER, THREAD)
+    row = await world.service.settle(USER, THREAD)
 
-    assert world.paused == 2
+    assert (world.paused, row.status) == (2, "idle")
 
 
 async def test_a_run_that_does_not_stop_is_not_waited_for_without_end(world):

@@ -28,6 +28,14 @@ function Chat() {
   });
 
   const human = (content) => ({ messages: [{ type: "human", content }] });
+  // The question is on the page before the server has it.
+  const ask = (content) => {
+    const { messages } = human(content);
+    stream.submit(
+      { messages },
+      { optimisticValues: (shown) => ({ ...shown, messages: [...(shown.messages ?? []), ...messages] }) },
+    );
+  };
   const before = (message) => stream.getMessagesMetadata(message)?.firstSeenState?.parent_checkpoint;
   // The run's own stream brings its end, and what it kept.
   const end = async () => {
@@ -69,7 +77,7 @@ function Chat() {
         </p>
       ) : null}
       <input aria-label="text" value={text} onChange={(event) => setText(event.target.value)} />
-      <button onClick={typed((question) => stream.submit(human(question)))}>ask</button>
+      <button onClick={typed(ask)}>ask</button>
       <button onClick={() => stream.stop()} disabled={!stream.isLoading}>
         stop
       </button>
