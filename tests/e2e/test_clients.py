@@ -58,6 +58,8 @@ async def test_use_stream_in_a_browser(product, people, model, npm_clients, chro
         "Reload": [Reply(text="before after", waits=[Wait(gate=f"{word}-reload", before=1)])],
         "Speak": [Reply(text="a b", waits=[Wait(gate=f"{word}-stop", before=1)])],
         "Halt": [Reply(text="b c", waits=[Wait(gate=f"{word}-halt", before=1)])],
+        "First": [Reply(text="six")],
+        "Rather": [Reply(text="seven"), Reply(text="eight")],
         "Fail": [Reply(failure=Failure(code="AccessDeniedException"))],
     }.items():
         await model.script(*replies, last_user_contains=f"{question}, {word}", kind="answer")
@@ -142,5 +144,5 @@ async def test_the_graph_as_a_remote_graph(people, model, thread, word):
     assert said == [f"Count, {word}", "one two", f"And then, {word}?", "three"]
     state = await graph.aget_state(config)
     assert [content_text(message["content"]) for message in state.values["messages"]] == said
-    assert len([each async for each in graph.aget_state_history(config)]) == 2
+    assert [len(each.values["messages"]) async for each in graph.aget_state_history(config)] == [4, 2, 0]
     assert "trigger_background_agent" in (await graph.aget_graph()).nodes

@@ -82,6 +82,21 @@ await inBrowser(async ({ open }) => {
   assert.doesNotMatch(await tab.error(), /Traceback|Exception|arn:/);
   await tab.rests();
 
+  // The first question of a thread is edited like any other, and its answer made again.
+  const other = await open();
+  await other.ask(`First, ${word}`);
+  await other.shows(`First, ${word}`, "six");
+  await other.rests();
+  await other.type(`Rather, ${word}`);
+  await other.pressAt(0, "edit");
+  await other.shows(`Rather, ${word}`, "seven");
+  await other.rests();
+  await other.pressAt(1, "again");
+  await other.shows(`Rather, ${word}`, "eight");
+  await other.rests();
+  await other.pressAt(0, "branch 1");
+  await other.shows(`First, ${word}`, "six");
+
   // A refusal that API Gateway makes itself is one that the page can read.
   const refused = await tab.page.evaluate(async (url) => {
     const reply = await fetch(`${url}/threads`, { method: "POST", headers: { Authorization: "Bearer nothing" } });

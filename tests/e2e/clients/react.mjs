@@ -61,7 +61,7 @@ shown.submit(human(`And then, ${word}?`));
 await shows(`Count, ${word}`, "one two", `And then, ${word}?`, "three");
 await rests();
 // The hook gives the oldest first.
-assert.deepEqual(shown.history.map((each) => each.values.messages.length), [2, 4]);
+assert.deepEqual(shown.history.map((each) => each.values.messages.length), [0, 2, 4]);
 
 // Edit the second question: a branch from before it.
 const edited = shown.messages[2];
