@@ -45,7 +45,9 @@ class InMemoryRuns(Faults):
         found = [row for row in found if status is None or row.status == status]
         return sorted(found, key=lambda row: row.run_id, reverse=True)[offset : offset + limit]
 
-    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
+    async def pages(
+        self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0, consistent: bool = True
+    ) -> Sequence[EventPage]:
         self._called("pages")
         found = [page for key, page in self._living(self._pages).items() if key[:3] == (user, thread, run)]
         return sorted((page for page in found if page.first >= since), key=lambda page: page.first)

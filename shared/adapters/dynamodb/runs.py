@@ -96,10 +96,12 @@ class DynamoRuns:
                     break
         return found[offset:end]
 
-    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
+    async def pages(
+        self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0, consistent: bool = True
+    ) -> Sequence[EventPage]:
         """Read pages, one query a megabyte."""
         prefix = row_prefix(RUN_EVENTS_ROW, thread, run)
-        replies = self._rows.pages(encode_part(user), prefix, since=_number(since))
+        replies = self._rows.pages(encode_part(user), prefix, since=_number(since), consistent=consistent)
         return [_page(item) async for items in replies for item in items]
 
     async def forget(self, user: UserId, thread: ThreadId) -> None:
