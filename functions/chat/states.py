@@ -1,11 +1,10 @@
 """The routes of a thread's states. The owner is checked before any checkpoint is read."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Query, Response
-from langchain_core.runnables import RunnableConfig
 from starlette.responses import StreamingResponse
 
 from functions.chat.run_requests import checkpoint_id_of, read_checkpoint_id, state_change
@@ -15,6 +14,7 @@ from shared.adapters.langgraph_api.json_encoding import encode
 from shared.adapters.langgraph_api.objects import Snapshot, checkpoint_object, state_object
 from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.state_change import StateChange
 
 _END = "__end__"
@@ -130,12 +130,6 @@ async def _as_json(thread: ThreadId, first: Snapshot | None, rest: AsyncIterator
     async for snapshot in rest:
         yield b"," + encode(state_object(snapshot, thread))
     yield b"]"
-
-
-def config_of(thread: ThreadId, checkpoint_id: str | None = None, namespace: str = "") -> RunnableConfig:
-    """Give the configuration that names a place in a thread."""
-    place: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": namespace}
-    return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}
 
 
 def _is_stored(snapshot: Snapshot) -> bool:

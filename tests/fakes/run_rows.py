@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.adapters.dynamodb.items import compact_json
 from shared.adapters.dynamodb.runs import KEEP_EVENTS, KEEP_ROWS
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import EventPage, RunRow, RunStatus
 from tests.fakes.clock import FixedClock
 from tests.fakes.faults import Faults

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
-from shared.adapters.dynamodb.items import Key, Plain, StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import Key, Plain, StoredItem, row_of
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
     BASE,
@@ -27,6 +27,7 @@ from shared.adapters.dynamodb.schema import (
 )
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import EventPage, MultitaskStrategy, RunRow, RunStatus
 from shared.ports import Clock
 

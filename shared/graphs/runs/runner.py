@@ -17,6 +17,7 @@ from shared.graphs.runs.admission import Admission
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.journal import Journal, NoJournal
 from shared.graphs.runs.lease_keeper import LeaseKeeper
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import GraphRequest, RunRequest
 from shared.graphs.runs.run import Run, RunPorts
 from shared.graphs.runs.state_change import StateChange, change_state
@@ -221,7 +222,7 @@ class GraphRunner:
             return request
         await self._ports.threads.get(request.user, request.thread)
         graph = self.reading(request.user)
-        snapshot = await graph.aget_state(_at(request.thread, request.checkpoint_id))
+        snapshot = await graph.aget_state(config_of(request.thread, request.checkpoint_id))
         if request.checkpoint_id is not None and snapshot.created_at is None:
             raise NotFoundError(f"Checkpoint {request.checkpoint_id} not found")
         if request.messages or request.command is not None or snapshot.next:
@@ -238,17 +239,12 @@ class GraphRunner:
     async def _question_after(
         self, graph: Graph, thread: ThreadId, checkpoint_id: str, known: set[str | None]
     ) -> list[AnyMessage]:
-        async for child in graph.aget_state_history(_at(thread, None), limit=_CHILDREN_LOOKED_AT):
+        async for child in graph.aget_state_history(config_of(thread), limit=_CHILDREN_LOOKED_AT):
             parent = child.parent_config or {}
             if parent.get("configurable", {}).get("checkpoint_id") == checkpoint_id:
                 new = [message for message in _messages(child.values) if message.id not in known]
                 return [message for message in new if isinstance(message, HumanMessage)]
         return []
-
-
-def _at(thread: ThreadId, checkpoint_id: str | None) -> RunnableConfig:
-    where = {"thread_id": thread, "checkpoint_ns": ""}
-    return {"configurable": where if checkpoint_id is None else {**where, "checkpoint_id": checkpoint_id}}
 
 
 def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state

@@ -13,6 +13,7 @@ from shared.domain.errors import InvalidInputError, LeaseLostError, NotFoundErro
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.threads import ThreadStatus
 from shared.graphs.runs.graph_stream import Graph
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.run import LEASE_NUMBER
 from shared.ports import Clock, Runs, Threads
 
@@ -81,7 +82,7 @@ async def change_state(
             dead = replace(row.left_run, status="error", updated_at=clock.now())
             await runs.save(change.user, rows=[dead], now=clock.now())
         changed = await _change(change, graph, row.lease.number)
-        now = await graph.aget_state(_at(change.thread))
+        now = await graph.aget_state(config_of(change.thread))
         status = "interrupted" if now.next else "idle"
         head = now.config.get("configurable", {}).get("checkpoint_id")
     finally:
@@ -98,7 +99,7 @@ async def change_state(
 
 
 async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConfig:
-    place = _at(change.thread, change.checkpoint_id)
+    place = config_of(change.thread, change.checkpoint_id)
     if change.checkpoint_id is not None and (await graph.aget_state(place)).created_at is None:
         raise NotFoundError(f"Checkpoint {change.checkpoint_id} not found")
     fenced: RunnableConfig = {"configurable": {**place.get("configurable", {}), LEASE_NUMBER: lease}}
@@ -110,8 +111,3 @@ async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConf
     except ValueError:
         # LangGraph's own way to say it.
         raise InvalidInputError("values.messages: A message that is to be removed is not there.") from None
-
-
-def _at(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:
-    place = {"thread_id": thread, "checkpoint_ns": ""}
-    return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}
