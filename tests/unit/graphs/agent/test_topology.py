@@ -151,3 +151,15 @@ def test_a_second_graph_can_be_built_from_the_same_deps() -> None:
     turns = Turns()
 
     assert build(turns.deps) is not build(turns.deps)
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_no_agent_has_a_tool_that_deletes(name: str) -> None:
+    """DL09: what is remembered of them is for users to delete, and for the model to patch."""
+    turns = Turns(chat=ScriptedChatModel("Hello"), settings=chat_settings(agents=(name,)))
+
+    await (await turns.thread()).say("Hi")
+
+    (asked,) = turns.chat.requests
+    assert {"save_memory", "lookup_thread_messages"} <= set(asked.tools)
+    assert not [tool for tool in asked.tools if any(word in tool for word in ("delete", "forget", "remove", "purge"))]

@@ -656,7 +656,7 @@ async def test_a_turn_end_that_cannot_be_announced_fails_nothing(caplog):
 
 
 async def test_the_turn_end_is_announced_after_it_is_stored_and_before_the_stream_ends():
-    """Decision 9a."""
+    """G16, Decision 9a."""
     runs = Runs()
     thread = await runs.thread()
     seen: list[object] = []
