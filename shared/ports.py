@@ -290,8 +290,13 @@ class Runs(Protocol):
         """List a page of a thread's rows, the newest first. Run ids must grow with time, as version 7 UUIDs do."""
         ...
 
-    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
-        """Read the pages of a run whose first event is ``since`` or a later one, in order."""
+    async def pages(
+        self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0, consistent: bool = True
+    ) -> Sequence[EventPage]:
+        """Read the pages of a run whose first event is ``since`` or a later one, in order.
+
+        A read that need not be ``consistent`` costs half, and may miss what was written a moment ago.
+        """
         ...
 
     async def forget(self, user: UserId, thread: ThreadId) -> None:

@@ -3,25 +3,33 @@
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fastapi import Request, Response
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.utils.uuid import uuid7
 from starlette.responses import StreamingResponse
 
-from functions.chat.run_requests import RECURSION_LIMIT, time_left
+from functions.chat.run_journal import RunJournal
+from functions.chat.run_requests import time_left
 from functions.chat.run_streams import to_the_end, with_heartbeats
-from functions.chat.states import config_of
+from functions.chat.runs import stream_headers
 from functions.chat.wiring import Account, Chat, InChat, User
 from shared.adapters.langgraph_api.sse import HEARTBEAT, MEDIA_TYPE
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.root_checkpoint import root_checkpoint_id
+from shared.domain.threads import checked_metadata
 from shared.domain.turns import is_answered, turns_of
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import ResumeCommand, RunRequest
 from shared.graphs.runs.run import Run
 from shared.graphs.runs.stream import Ended, Failed, Streamed
+
+RUN_OF_THE_CLIENT: Final = "agui_run_id"
+"""Where a run's metadata say what the client calls it: any text, so it cannot be the run's id."""
+
+_JOURNAL_MODES: Final = ("values", "updates", "messages-tuple")
 
 if TYPE_CHECKING:
     from shared.adapters.agui.events import AguiEvents
@@ -45,15 +53,17 @@ async def run_agui(request: Request, user: User, account: Account, chat: InChat)
         run=RunId(str(uuid7())),
         account=account,
         modes=GRAPH_MODES,
-        recursion_limit=RECURSION_LIMIT,
+        metadata=checked_metadata({RUN_OF_THE_CLIENT: given.run}),
         time_limit=time_left(request),
         create=True,
         strict_resume=True,
     )
-    run = await chat.runner.start(await _with_what_is_new(asked, given, chat))
+    # Who comes back follows the run as every other, by the id it has here: the protocol has no way to.
+    journal = RunJournal(asked.run, asked.thread, _JOURNAL_MODES)
+    run = await chat.runner.start(await _with_what_is_new(asked, given, chat), journal)
     events = AguiEvents(given.thread, given.run, [message.id for message in given.messages if message.id])
     parts = with_heartbeats(_told(run, events), HEARTBEAT, chat.heartbeat_seconds)
-    headers = {"Cache-Control": "no-store", "Content-Location": f"/threads/{asked.thread}/runs/{asked.run}"}
+    headers = {"Cache-Control": "no-store", **stream_headers(asked.thread, asked.run)}
     return StreamingResponse(to_the_end(run, parts), media_type=MEDIA_TYPE, headers=headers)
 
 

@@ -73,16 +73,20 @@ _ENDPOINTS: Final[Mapping[tuple[str, str], _Endpoint]] = {
     ("GET", "/threads/{thread_id}/history"): _Endpoint(states.get_history, list[replies.StateReply], _READ),
     ("POST", "/threads/{thread_id}/history"): _Endpoint(states.post_history, list[replies.StateReply], (*_READ, 413)),
     ("GET", "/threads/{thread_id}/runs"): _Endpoint(run_registry.list_runs, list[replies.SomeOfARunReply], _READ),
-    ("POST", "/threads/{thread_id}/runs/stream"): _Endpoint(runs.stream_run, str, _RUN, media_type=_EVENTS),
+    ("POST", "/threads/{thread_id}/runs/stream"): _Endpoint(
+        runs.stream_run, replies.EventReply, _RUN, media_type=_EVENTS
+    ),
     ("POST", "/threads/{thread_id}/runs/wait"): _Endpoint(runs.wait_for_run, replies.FinalReply, _RUN),
     ("GET", "/threads/{thread_id}/runs/{run_id}"): _Endpoint(run_registry.get_run, replies.RunReply, _READ),
-    ("GET", "/threads/{thread_id}/runs/{run_id}/stream"): _Endpoint(joins.join_run, str, _READ, media_type=_EVENTS),
+    ("GET", "/threads/{thread_id}/runs/{run_id}/stream"): _Endpoint(
+        joins.join_run, replies.EventReply, _READ, media_type=_EVENTS
+    ),
     ("POST", "/threads/{thread_id}/runs/{run_id}/cancel"): _Endpoint(
         run_registry.cancel_run, replies.NothingReply, _READ, status=202
     ),
-    ("POST", "/runs/stream"): _Endpoint(runs.stream_stateless_run, str, _STATELESS, media_type=_EVENTS),
+    ("POST", "/runs/stream"): _Endpoint(runs.stream_stateless_run, replies.EventReply, _STATELESS, media_type=_EVENTS),
     ("POST", "/runs/wait"): _Endpoint(runs.wait_for_stateless_run, replies.FinalReply, _STATELESS),
-    ("POST", "/agui"): _Endpoint(agui.run_agui, str, _RUN, media_type=_EVENTS),
+    ("POST", "/agui"): _Endpoint(agui.run_agui, replies.UnnamedEventReply, _RUN, media_type=_EVENTS),
 }
 
 
@@ -138,8 +142,8 @@ def _documented(endpoint: _Endpoint) -> dict[int | str, dict[str, Any]]:
     documented: dict[int | str, dict[str, Any]] = dict.fromkeys(endpoint.errors, error)
     if endpoint.media_type != "application/json":
         documented[endpoint.status] = {
-            "description": "Server-sent events",
-            "content": {endpoint.media_type: {"schema": {"type": "string"}}},
+            "description": "Server-sent events, each as the schema has it",
+            "content": {endpoint.media_type: {"schema": endpoint.reply.model_json_schema()}},
         }
     elif endpoint.reply is not None:
         documented[endpoint.status] = {"model": endpoint.reply, "description": "Success"}

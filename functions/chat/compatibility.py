@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from functions.chat.reference_differences import DIFFERENCES, REFERENCE
 from shared.adapters.langgraph_api.bodies import RunCreate
 from shared.adapters.langgraph_api.run_options import RULES, STATELESS_RULES, as_markdown
 from shared.adapters.routes import TransferMode, routes_of
@@ -55,7 +56,7 @@ _EVENTS: Final[Mapping[str, str]] = {
     "messages/metadata, messages/partial, messages/complete": "Mode messages: the answer so far, each time.",
     "custom": "What tools and nodes say themselves.",
     "tasks": "The beginning and the end of each step. Errors have no text.",
-    "checkpoints": "Each checkpoint, with its place instead of the run's configuration.",
+    "checkpoints": "Each checkpoint; of the run's configuration its place only.",
     "debug": "Checkpoints and tasks, with step and time.",
     "events": "LangChain's events but those of models that do not speak to the user; without inputs.",
     "error": "`error`, a code to switch on, and `message`. The last event of a run that failed.",
@@ -133,6 +134,12 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
             for name, method in described.items()
         ],
     )
+    yield from _table(
+        "## Answers, key by key",
+        ("answer", "what is otherwise than the reference's"),
+        [(each.where, each.what) for each in DIFFERENCES],
+    )
+    yield f"Found by a comparison with {REFERENCE}, which finds nothing else: statuses, keys and kinds of value.\n"
     yield from _table("## Query parameters", ("route", "parameter", "values"), _parameters(described))
     yield from _table(
         "## Fields of bodies, but those of runs", ("route", "field", "values"), _fields(described, document)

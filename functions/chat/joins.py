@@ -13,7 +13,6 @@ from functions.chat.run_journal import LAST_EVENTS
 from functions.chat.run_requests import time_left
 from functions.chat.run_streams import with_heartbeats
 from functions.chat.runs import stream_headers
-from functions.chat.states import config_of
 from functions.chat.wiring import Chat, InChat, InRun, InThread, User
 from shared.adapters.langgraph_api.event_pages import EventReader
 from shared.adapters.langgraph_api.event_texts import filled, has_base_marks, new_marks
@@ -23,6 +22,7 @@ from shared.adapters.langgraph_api.run_options import check_stream_modes
 from shared.adapters.langgraph_api.sse import HEARTBEAT, MEDIA_TYPE, sse_event
 from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.graphs.runs.place import config_of
 
 _FAILED: Final = "RUN_FAILED"
 _LOOK_AGAIN: Final = 1.0

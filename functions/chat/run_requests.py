@@ -21,12 +21,10 @@ from shared.domain.errors import InvalidInputError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.profile import AccountOverlay
 from shared.domain.threads import checked_metadata
-from shared.graphs.runs.request import Durability, Goto, GraphRequest, ResumeCommand, RunRequest
+from shared.graphs.runs.request import DEFAULT_STEPS, Durability, Goto, GraphRequest, ResumeCommand, RunRequest
 
 STORING_TIME: Final = timedelta(seconds=20)
 """How long before its process ends a run is stopped, so that what there is can be stored and announced."""
-
-RECURSION_LIMIT: Final = 25
 
 _OF_STORED_STEPS: Final = frozenset({"checkpoints", "debug"})
 
@@ -148,7 +146,7 @@ def _of_every_run(body: RunCreate, nodes: frozenset[str], time_limit: timedelta 
         "subgraphs": bool(body.stream_subgraphs),
         "metadata": checked_metadata({**((config and config.metadata) or {}), **(body.metadata or {})}),
         "tags": (config and config.tags) or (),
-        "recursion_limit": (config and config.recursion_limit) or RECURSION_LIMIT,
+        "recursion_limit": (config and config.recursion_limit) or DEFAULT_STEPS,
         "interrupt_before": _nodes(body.interrupt_before, "interrupt_before", nodes),
         "interrupt_after": _nodes(body.interrupt_after, "interrupt_after", nodes),
         "time_limit": time_limit,

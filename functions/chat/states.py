@@ -1,11 +1,10 @@
 """The routes of a thread's states. The owner is checked before any checkpoint is read."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 from fastapi import Query, Response
-from langchain_core.runnables import RunnableConfig
 from starlette.responses import StreamingResponse
 
 from functions.chat.run_requests import checkpoint_id_of, read_checkpoint_id, state_change
@@ -17,6 +16,7 @@ from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import ThreadId, UserId
 from shared.domain.root_checkpoint import is_root
 from shared.domain.threads import ThreadRow
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.state_change import StateChange
 
 HISTORY_BYTES: Final = 64 * 1024 * 1024
@@ -158,12 +158,6 @@ async def _as_json(first: bytes | None, rest: AsyncIterator[bytes]) -> AsyncIter
     async for state in rest:
         yield b"," + state
     yield b"]"
-
-
-def config_of(thread: ThreadId, checkpoint_id: str | None = None, namespace: str = "") -> RunnableConfig:
-    """Give the configuration that names a place in a thread."""
-    place: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": namespace}
-    return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}
 
 
 def _is_stored(snapshot: Snapshot) -> bool:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from fastapi import Response
 
-from functions.chat.states import config_of
 from functions.chat.wiring import GRAPH_ID, Chat, InChat, InThread, User, json_reply
 from shared.adapters.langgraph_api.bodies import ThreadCount, ThreadCreate, ThreadPatch, ThreadSearch
 from shared.adapters.langgraph_api.objects import ThreadMetadata, interrupts_of, thread_object, thread_query
 from shared.domain.ids import parse_thread_id
 from shared.domain.threads import DEFAULT_POLICY, ThreadRow
+from shared.graphs.runs.place import config_of
 
 
 async def create_thread(body: ThreadCreate, user: User, chat: InChat) -> Response:

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shared.adapters.observability import where_raised
 from shared.domain.errors import (
-    ClaimLostError,
     ConflictError,
     EventAheadOfCheckpointError,
     EverthreadError,
@@ -27,7 +26,6 @@ from shared.domain.errors import (
     MemorySizeError,
     MissingUserIdError,
     ModelError,
-    ModelRefusedError,
     ModelThrottledError,
     ModelTimeoutError,
     NotFoundError,
@@ -74,7 +72,6 @@ STATUS_OF: Final[Mapping[type[EverthreadError], int]] = {
     MissingUserIdError: 401,
     NotFoundError: 404,
     ConflictError: 409,
-    ClaimLostError: 409,
     ItemTooLargeError: 413,
     MemorySizeError: 413,
     UploadTooLargeError: 413,
@@ -83,7 +80,6 @@ STATUS_OF: Final[Mapping[type[EverthreadError], int]] = {
     EventAheadOfCheckpointError: 503,
     ModelThrottledError: 503,
     ModelTimeoutError: 504,
-    ModelRefusedError: 502,
     ModelError: 502,
     SourceUnavailableError: 502,
     EverthreadError: 500,

@@ -3,11 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from shared.domain.errors import NotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.runs import EventPage
 from shared.ports import Clock, Runs, Threads
+
+_LOOKS_BETWEEN: Final = 10
+"""How many looks that find nothing lie between two questions whether the run still goes on."""
 
 
 class FollowRun:
@@ -25,9 +29,9 @@ class FollowRun:
     clock : Clock
         The time of day.
     look_every : timedelta, optional
-        How often to look for more.
+        How often to look for more; half as often while nothing comes.
     silent_looks : int, optional
-        After how many looks that found nothing to see whether the run still goes on.
+        After how many looks that found nothing to see for the first time whether the run still goes on.
     pause : callable, optional
         Waits the seconds it is given.
     """
@@ -75,19 +79,30 @@ class FollowRun:
         A page may be given again when it has grown.
         """
         seen = since = silent = 0
+        # Most who come back come back to a run that is over: the first look asks.
+        ask_at, look_back = 0, True
         while True:
-            news = _new_pages(await self._runs.pages(user, thread, run, since=since), seen)
+            # A look is for what follows, at half the price of a read that misses nothing. The last page, which may have
+            # grown, is read again only where a gap is seen, and once when nothing has come for a while.
+            first = since if look_back else seen + 1
+            pages = await self._runs.pages(user, thread, run, since=first, consistent=look_back)
+            news = _new_pages(pages, seen)
+            look_back = bool(pages) and not news and pages[-1].first > seen
             for page in news:
                 yield page
                 seen, since = page.last, page.first
             silent = 0 if news else silent + 1
-            # At the first look too: most who come back come back to a run that is over.
-            if (not seen or silent >= self._silent_looks) and not await self.goes_on(user, thread, run):
-                # What it kept last may have come between the two looks.
-                for page in _new_pages(await self._runs.pages(user, thread, run, since=since), seen):
-                    yield page
-                return
-            await self._pause(self._look_every)
+            if news and ask_at:
+                ask_at = self._silent_looks
+            elif silent >= ask_at:
+                if not await self.goes_on(user, thread, run):
+                    # What it kept last may have come between the two looks.
+                    for page in _new_pages(await self._runs.pages(user, thread, run, since=since), seen):
+                        yield page
+                    return
+                look_back = look_back or 0 < silent == self._silent_looks
+                ask_at = silent + _LOOKS_BETWEEN if silent else self._silent_looks
+            await self._pause(self._look_every * (1 if silent < self._silent_looks else 2))
 
     async def goes_on(self, user: UserId, thread: ThreadId, run: RunId) -> bool:
         """Say whether the run still holds its thread."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.adapters.dynamodb.items import compact_json
 from shared.adapters.dynamodb.runs import KEEP_EVENTS, KEEP_ROWS
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import EventPage, RunRow, RunStatus
 from tests.fakes.clock import FixedClock
 from tests.fakes.faults import Faults
@@ -45,7 +45,9 @@ class InMemoryRuns(Faults):
         found = [row for row in found if status is None or row.status == status]
         return sorted(found, key=lambda row: row.run_id, reverse=True)[offset : offset + limit]
 
-    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
+    async def pages(
+        self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0, consistent: bool = True
+    ) -> Sequence[EventPage]:
         self._called("pages")
         found = [page for key, page in self._living(self._pages).items() if key[:3] == (user, thread, run)]
         return sorted((page for page in found if page.first >= since), key=lambda page: page.first)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.adapters.dynamodb.items import compact_json
 from shared.adapters.dynamodb.schema import ITEM_MAX_BYTES
 from shared.domain.errors import (
     ItemTooLargeError,
@@ -16,6 +15,7 @@ from shared.domain.errors import (
     ThreadNotFoundError,
 )
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import RunRow
 from shared.domain.threads import (
     DEFAULT_TITLE,

@@ -9,7 +9,7 @@ from ag_ui.core import ResumeEntry, RunAgentInput
 from langchain_core.messages import AnyMessage
 from pydantic import ValidationError
 
-from shared.adapters.agui.messages import read_messages
+from shared.adapters.agui.messages import read_messages, with_todays_parts
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import ThreadId, parse_thread_id
 
@@ -64,7 +64,7 @@ def read_input(body: object, *, new_id: Callable[[], str]) -> AguiInput:
         Naming what does not fit, or is not supported. Nothing of what was said is repeated.
     """
     try:
-        given = RunAgentInput.model_validate(body)
+        given = RunAgentInput.model_validate(with_todays_parts(body))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in problem["loc"]) or "body"

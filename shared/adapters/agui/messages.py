@@ -1,7 +1,7 @@
 """Messages as AG-UI has them, and as the product has them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from ag_ui.core import (
@@ -43,6 +43,36 @@ def read_messages(given: Sequence[Message], *, new_id: Callable[[], str]) -> lis
     """
     said = [message for message in given if message.role not in _NOT_SAID]
     return messages_of([_as_sent(message) for message in said], new_id=new_id, where="messages")
+
+
+def with_todays_parts(body: object) -> object:
+    """Give a request whose files are written as the protocol has them since its version 1.
+
+    Clients of earlier versions send every file as a ``binary`` part; the protocol's models know that no more.
+    """
+    return _each(body, "messages", lambda message: _each(message, "content", _todays_part))
+
+
+def _each(value: object, field: str, change: Callable[[object], object]) -> object:
+    """Change each member of the list that stands in a field, where there is one."""
+    if not isinstance(value, Mapping):
+        return value
+    fields = cast("Mapping[str, object]", value)
+    members = fields.get(field)
+    if not isinstance(members, list):
+        return fields
+    return {**fields, field: [change(member) for member in cast("list[object]", members)]}
+
+
+def _todays_part(part: object) -> object:
+    match part:
+        case {"type": "binary", "mimeType": str(kind), "data": str(data)}:
+            source = {"type": "data", "value": data, "mimeType": kind}
+        case {"type": "binary", "mimeType": str(kind), "url": str(address)}:
+            source = {"type": "url", "value": address, "mimeType": kind}
+        case _:
+            return part
+    return {"type": "image" if kind.startswith("image/") else "document", "source": source}
 
 
 def _as_sent(message: Message) -> dict[str, Any]:

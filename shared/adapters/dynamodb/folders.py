@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from shared.adapters.dynamodb.items import Key, compact_json, row_of
+from shared.adapters.dynamodb.items import Key, row_of
 from shared.adapters.dynamodb.rows import ConditionFailedError, Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import BODY, FOLDERS_ROW, VERSION, row_key
 from shared.adapters.dynamodb.writes import ABSENT, Put
 from shared.domain.errors import CorruptItemError, VersionConflictError
 from shared.domain.ids import UserId
+from shared.domain.json_text import compact_json
 from shared.domain.kb.folders import Folder, FolderId, Folders
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from shared.domain.errors import (
     InvalidInputError,
     ItemTooLargeError,
 )
-from shared.domain.json_text import compact_json as compact_json
 from shared.domain.json_text import has_utf8_form
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from shared.adapters.dynamodb.items import Key, StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import Key, StoredItem, row_of
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
@@ -22,6 +22,7 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import UserId
+from shared.domain.json_text import compact_json
 from shared.domain.kb.ocr import OcrText
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from shared.adapters.dynamodb.items import StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import StoredItem, row_of
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
@@ -23,6 +23,7 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.kb.pages import Page
 
 if TYPE_CHECKING:

@@ -138,11 +138,13 @@ class Rows:
         expired: bool = False,
         since: str = "",
         descending: bool = False,
+        consistent: bool = True,
     ) -> AsyncGenerator[list[StoredItem]]:
         """Read the items whose sort key starts with ``prefix``, in order, page by page.
 
         An empty prefix means every store item of the partition, and no row of our own. ``expired`` gives expired
-        items too. ``since`` is what follows the prefix in the first key wanted.
+        items too. ``since`` is what follows the prefix in the first key wanted. A read that need
+        not be ``consistent`` costs half, and may miss what was written a moment ago.
         """
         span = f"begins_with(#{SK}, :prefix)" if prefix else f"#{SK} >= :first"
         if since:
@@ -159,7 +161,8 @@ class Rows:
             KeyConditionExpression=f"#{PK} = :pk AND {span}",
             ProjectionExpression=projection(attributes),
         )
-        async for reply in self._replies(self._client.query, _page(page_size) | request):
+        replies = self._replies(self._client.query, _page(page_size) | request, consistent=consistent)
+        async for reply in replies:
             yield [StoredItem(each) for each in reply["Items"]] if expired else self._living(reply["Items"])
 
     async def index_pages(
@@ -270,10 +273,12 @@ class Rows:
         now = self._clock.now()
         return [item for item in map(StoredItem, items) if not item.expired(now)]
 
-    async def _replies(self, call: Callable[..., Any], request: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any]]:
+    async def _replies(
+        self, call: Callable[..., Any], request: Mapping[str, Any], *, consistent: bool = True
+    ) -> AsyncGenerator[Mapping[str, Any]]:
         following: dict[str, Any] = {}
         while True:
-            reply = await self._send(call, ConsistentRead=True, **request, **following)
+            reply = await self._send(call, ConsistentRead=consistent, **request, **following)
             yield reply
             if not reply.get("LastEvaluatedKey"):
                 return

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
-from shared.adapters.dynamodb.items import Key, Plain, StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import Key, Plain, StoredItem, row_of
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
     BASE,
@@ -27,6 +27,7 @@ from shared.adapters.dynamodb.schema import (
 )
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import EventPage, MultitaskStrategy, RunRow, RunStatus
 from shared.ports import Clock
 
@@ -96,10 +97,12 @@ class DynamoRuns:
                     break
         return found[offset:end]
 
-    async def pages(self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0) -> Sequence[EventPage]:
+    async def pages(
+        self, user: UserId, thread: ThreadId, run: RunId, *, since: int = 0, consistent: bool = True
+    ) -> Sequence[EventPage]:
         """Read pages, one query a megabyte."""
         prefix = row_prefix(RUN_EVENTS_ROW, thread, run)
-        replies = self._rows.pages(encode_part(user), prefix, since=_number(since))
+        replies = self._rows.pages(encode_part(user), prefix, since=_number(since), consistent=consistent)
         return [_page(item) async for items in replies for item in items]
 
     async def forget(self, user: UserId, thread: ThreadId) -> None:

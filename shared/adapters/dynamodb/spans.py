@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from shared.adapters.dynamodb.items import StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import StoredItem, row_of
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import BODY, END, SPAN_ROW, TTL, decode_key, encode_part, row_key, row_prefix
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.spans import Span, SpanKind, SpanStatus
 from shared.ports import Clock
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from shared.adapters.dynamodb.items import Key, Plain, StoredItem, compact_json, row_of
+from shared.adapters.dynamodb.items import Key, Plain, StoredItem, row_of
 from shared.adapters.dynamodb.schema import (
     CANCEL_REQUESTED,
     CHECKPOINT_ID,
@@ -38,6 +38,7 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import ABSENT, EXISTS, Check
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import RunRow
 from shared.domain.threads import HistoryPolicy, Lease, ThreadRow, ThreadStatus
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.adapters.dynamodb.items import Plain, StoredItem, compact_json
+from shared.adapters.dynamodb.items import Plain, StoredItem
 from shared.adapters.dynamodb.rows import ConditionFailedError, Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
     BURIED_AT,
@@ -48,6 +48,7 @@ from shared.adapters.dynamodb.thread_lists import count_threads, search_threads
 from shared.adapters.dynamodb.writes import EXISTS, Put, Update
 from shared.domain.errors import LeaseLostError, ThreadDeletedError, ThreadExistsError, ThreadNotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
+from shared.domain.json_text import compact_json
 from shared.domain.runs import RunRow
 from shared.domain.threads import (
     DEFAULT_POLICY,

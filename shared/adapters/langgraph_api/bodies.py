@@ -21,7 +21,17 @@ StreamMode = Literal[
 ]
 SortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at", "last_message_at"]
 Status = Literal["idle", "busy", "interrupted", "error"]
-ThreadField = Literal["thread_id", "created_at", "updated_at", "metadata", "status", "values", "interrupts"]
+ThreadField = Literal[
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+    "metadata",
+    "status",
+    "config",
+    "values",
+    "interrupts",
+]
 
 RunStatusName = Literal["pending", "running", "success", "error", "timeout", "interrupted"]
 RunField = Literal[

@@ -119,6 +119,20 @@ class FinalReply(BaseModel):
     error: Json | None = Field(default=None, alias="__error__", description="Of a run that failed, and nothing else.")
 
 
+class UnnamedEventReply(BaseModel):
+    """An event of a stream that says in its data of what kind it is."""
+
+    data: str = Field(description="JSON.")
+
+
+class EventReply(Reply):
+    """An event of a stream."""
+
+    event: str
+    data: str = Field(description="JSON.")
+    id: str = Field(description="Where it stands in the run, from 1; for Last-Event-ID.")
+
+
 class InterruptReply(Reply):
     """A question to the user."""
 
@@ -133,8 +147,10 @@ class ThreadReply(Reply):
     thread_id: str
     created_at: datetime
     updated_at: datetime
+    state_updated_at: datetime = Field(description="When something was said last.")
     metadata: Json = Field(description="The client's own, the names of the graph, and the thread's 'title'.")
     status: Status
+    config: Json = Field(description="Empty: threads have none.")
     values: Json | None = Field(description="The beginning of the first message; the state has all of them.")
     interrupts: dict[str, list[InterruptReply]] = Field(
         description="What a person is asked, by task. Lists leave it out: the thread and its state have it."
@@ -147,8 +163,10 @@ class SomeOfAThreadReply(Reply):
     thread_id: str | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    state_updated_at: datetime | None = None
     metadata: Json | None = None
     status: Status | None = None
+    config: Json | None = None
     values: Json | None = None
     interrupts: dict[str, list[InterruptReply]] | None = None
 

@@ -81,12 +81,18 @@ class RunEvents:
         return events
 
     def _checkpoint(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Give a checkpoint without what the configuration holds for the product's own use."""
+        """Give a checkpoint without what the configuration holds for the product's own use.
+
+        Its place stands there in both ways in which clients look for it.
+        """
         config = cast("Mapping[str, Any]", payload["config"])
         is_own = not config.get("configurable", {}).get("checkpoint_ns")
+        place = checkpoint_object(config, self._thread)
         parent = parent_object(payload.get("parent_config"), self._thread, root_of=self._thread if is_own else None)
         return {
-            "checkpoint": checkpoint_object(config, self._thread),
+            "config": {"configurable": place},
+            "parent_config": parent and {"configurable": parent},
+            "checkpoint": place,
             "parent_checkpoint": parent,
             "values": payload["values"],
             "metadata": _own_metadata(payload.get("metadata")),
@@ -97,7 +103,7 @@ class RunEvents:
     def _open_task(self, task: Mapping[str, Any]) -> dict[str, Any]:
         state = task.get("state")
         place = checkpoint_object(cast("Mapping[str, Any]", state), self._thread) if isinstance(state, dict) else None
-        return {**{key: value for key, value in _task(task).items() if key != "state"}, "checkpoint": place}
+        return {**_task(task), "checkpoint": place, "state": place and {"configurable": place}}
 
 
 def _named(name: str, namespace: Sequence[str]) -> str:

@@ -1,9 +1,12 @@
 """What a thread's checkpoint holds besides its messages."""
 
-from typing import Any, Literal, NotRequired, Protocol, TypedDict, TypeVar
+from typing import Any, Literal, NotRequired, Protocol, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import MessagesState
+
+# pydantic, which makes the graph's schemas, takes Python's own only from 3.12 on.
+from typing_extensions import TypedDict
 
 StateT = TypeVar("StateT", contravariant=True)
 

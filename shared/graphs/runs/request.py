@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AnyMessage
 
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.profile import AccountOverlay
 from shared.domain.runs import MultitaskStrategy
+
+DEFAULT_STEPS: Final = 25
+"""How many steps a run may take that says nothing about it."""
 
 Durability = Literal["sync", "async", "exit"]
 
@@ -72,7 +75,7 @@ class GraphRequest:
     interrupt_before, interrupt_after : sequence of str or '*'
         Nodes to stop at.
     time_limit : timedelta or None
-        When the run must have ended, so that there is time left to store it.
+        How long the run may take, so that there is time left to store it; no limit without one.
     """
 
     user: UserId
@@ -83,7 +86,7 @@ class GraphRequest:
     subgraphs: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tags: Sequence[str] = ()
-    recursion_limit: int = 25
+    recursion_limit: int = DEFAULT_STEPS
     interrupt_before: Sequence[str] | Literal["*"] = ()
     interrupt_after: Sequence[str] | Literal["*"] = ()
     time_limit: timedelta | None = None

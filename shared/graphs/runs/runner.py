@@ -19,6 +19,7 @@ from shared.graphs.runs.admission import Admission
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.journal import Journal, NoJournal
 from shared.graphs.runs.lease_keeper import LeaseKeeper
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import GraphRequest, RunRequest
 from shared.graphs.runs.run import Run, RunPorts
 from shared.graphs.runs.state_change import StateChange, change_state
@@ -241,9 +242,9 @@ class GraphRunner:
         saver = TurnSaver(owners, may_write=lambda: False, fresh=False)
         graph = self._graph.copy(update={"checkpointer": saver})
         found = owners.alist(
-            _at(thread, None),
+            config_of(thread),
             filter=dict(metadata) if metadata else None,
-            before=None if before is None else _at(thread, before),
+            before=None if before is None else config_of(thread, before),
             limit=limit,
         )
         async for each in found:
@@ -291,7 +292,7 @@ class GraphRunner:
         graph = self.reading(request.user)
         if is_root(request.checkpoint_id, request.thread):
             return await self._settled_at_root(request)
-        snapshot = await graph.aget_state(_at(request.thread, request.checkpoint_id))
+        snapshot = await graph.aget_state(config_of(request.thread, request.checkpoint_id))
         if request.checkpoint_id is not None and snapshot.created_at is None:
             raise NotFoundError(f"Checkpoint {request.checkpoint_id} not found")
         if request.messages or request.command is not None or snapshot.next:
@@ -323,11 +324,6 @@ class GraphRunner:
                 # What followed it is newer.
                 break
         raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
-
-
-def _at(thread: ThreadId, checkpoint_id: str | None) -> RunnableConfig:
-    where = {"thread_id": thread, "checkpoint_ns": ""}
-    return {"configurable": where if checkpoint_id is None else {**where, "checkpoint_id": checkpoint_id}}
 
 
 def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state

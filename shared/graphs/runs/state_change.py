@@ -15,6 +15,7 @@ from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.root_checkpoint import is_root
 from shared.domain.threads import ThreadStatus
 from shared.graphs.runs.graph_stream import Graph
+from shared.graphs.runs.place import config_of
 from shared.graphs.runs.run import LEASE_NUMBER
 from shared.graphs.runs.turn_input import not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
@@ -87,10 +88,10 @@ async def change_state(
             await runs.save(change.user, rows=[dead], now=clock.now())
         if pending:
             # A run may have died after it stored its question. After the change that may look as if it had not.
-            before = await graph.aget_state(_at(change.thread))
+            before = await graph.aget_state(config_of(change.thread))
             pending = not_stored(pending, {message.id for message in before.values.get("messages", ())})
         changed = await _change(change, graph, row.lease.number)
-        now = await graph.aget_state(_at(change.thread))
+        now = await graph.aget_state(config_of(change.thread))
         status = "interrupted" if now.next else "idle"
         head = now.config.get("configurable", {}).get("checkpoint_id")
     finally:
@@ -108,10 +109,10 @@ async def change_state(
 
 async def _change(change: StateChange, graph: Graph, lease: int) -> RunnableConfig:
     if is_root(change.checkpoint_id, change.thread):
-        place = _at(change.thread)
+        place = config_of(change.thread)
         graph = starting_empty(graph)
     else:
-        place = _at(change.thread, change.checkpoint_id)
+        place = config_of(change.thread, change.checkpoint_id)
     if "checkpoint_id" in place.get("configurable", {}) and (await graph.aget_state(place)).created_at is None:
         raise NotFoundError(f"Checkpoint {change.checkpoint_id} not found")
     fenced: RunnableConfig = {"configurable": {**place.get("configurable", {}), LEASE_NUMBER: lease}}
@@ -131,8 +132,3 @@ def starting_empty(graph: Graph) -> Graph:
     saver = TurnSaver(owners, may_write=lambda: True, fresh=True)
     saver.begin_empty()
     return graph.copy(update={"checkpointer": saver})
-
-
-def _at(thread: ThreadId, checkpoint_id: str | None = None) -> RunnableConfig:
-    place = {"thread_id": thread, "checkpoint_ns": ""}
-    return {"configurable": place if checkpoint_id is None else {**place, "checkpoint_id": checkpoint_id}}

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from shared.domain.errors import ModelThrottledError
 from tests.fakes.asking_agent import ask, asking_agent
-from tests.fakes.chat_api import USER, ChatApi
+from tests.fakes.chat_api import USER, ChatApi, events_in
 from tests.fakes.chat_model import Say, ScriptedChatModel
 from tests.fakes.images import png
 
@@ -280,6 +280,19 @@ async def test_a_stopped_run_is_told_as_cancelled_with_what_was_said():
             },
             "images",
         ),
+        ({"messages": [{"role": "tool", "id": "t", "content": "4"}]}, "messages.0.tool.toolCallId"),
+        *(
+            ({"messages": [{"role": "user", "id": "u", "content": [part]}]}, named)
+            for part, named in (
+                ({"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/plain"}}, "texts"),
+                ({"type": "binary", "mimeType": "application/pdf", "data": "aGk="}, "texts"),
+                ({"type": "binary", "mimeType": "image/png", "url": "https://a.test/b.png"}, "images"),
+                ({"type": "binary", "mimeType": "image/png"}, "messages.0.user.content"),
+                ({"type": "binary", "mimeType": "image/tiff", "data": "aGk="}, "image/png"),
+                ({"type": "binary", "mimeType": "image/png", "data": "no base64"}, "base64"),
+                ({"type": "audio", "source": {"type": "data", "value": "aGk=", "mimeType": "audio/mp3"}}, "texts"),
+            )
+        ),
         ({"messages": [], "resume": [{"interruptId": "x", "status": "resolved"}]}, "resume.0.interruptId"),
     ],
 )
@@ -357,8 +370,31 @@ async def test_nobody_is_answered():
         assert (await http.post("/agui", json={})).status_code == 401
 
 
-async def test_an_image_in_the_message_reaches_the_model_and_comes_back():
-    image = {"type": "image", "source": {"type": "data", "value": png(), "mimeType": "image/png"}}
+async def test_who_comes_back_finds_the_run_and_follows_it_as_every_other():
+    client = Client("Hello there.")
+    client.messages.append(user("Hi"))
+    answer = await client.post(runId="run 1 of the client")
+    place = answer.headers["location"]
+    (run,) = (await client.http.get(f"/threads/{client.thread}/runs")).json()
+
+    joined = events_in((await client.http.get(place)).text)
+
+    assert place == f"/threads/{client.thread}/runs/{run['run_id']}/stream"
+    assert run["metadata"] == {"agui_run_id": "run 1 of the client"}
+    tokens = [event.data[0]["content"] for event in joined if event.name == "messages"]
+    assert "".join(tokens) == "Hello there."
+    assert (joined[0].data["run_id"], joined[-1].data["status"]) == (run["run_id"], "success")
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"type": "image", "source": {"type": "data", "value": png(), "mimeType": "image/png"}},
+        {"type": "binary", "mimeType": "image/png", "data": png(), "filename": "dot.png"},
+    ],
+    ids=["image", "as before version 1"],
+)
+async def test_an_image_in_the_message_reaches_the_model_and_comes_back(image):
     client = Client("A dot.", "Still a dot.")
     await client.run({"role": "user", "id": "u1", "content": [{"type": "text", "text": "What is it?"}, image]})
     client.messages = []

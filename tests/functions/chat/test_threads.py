@@ -45,7 +45,7 @@ async def test_an_id_may_be_given_and_is_taken_once(api):
 
 
 async def test_a_title_rides_in_the_metadata(api):
-    """G09: 1 to 200 characters."""
+    """AP11, on the routes of the LangGraph Server API, G09: 1 to 200 characters."""
     async with api.client() as client:
         made = (await client.post("/threads", json={"metadata": {"title": "  Plans  ", "n": 1}})).json()
         path = f"/threads/{made['thread_id']}"

@@ -123,6 +123,7 @@ FITTING = {
     "/state": {"values": st.fixed_dictionaries({"messages": st.lists(CHANGES, max_size=2)})},
     "/agui": {
         "threadId": st.uuids().map(str),
+        "runId": st.text(max_size=5),
         "messages": st.lists(
             st.builds(lambda text, ident: {"role": "user", "content": text, "id": ident}, TEXTS, st.text(min_size=1)),
             min_size=1,
@@ -136,22 +137,20 @@ FITTING = {
 
 
 @st.composite
-def cases_of(draw, operation, there):
-    """Give a request made from the document, which half of the times names what is there and asks for what can be."""
-    case = draw(any_case_of(operation))
-    if not draw(st.booleans()):
-        return case
-    ids = there(case.method.upper())
-    case.path_parameters.update({name: ids[name] for name in case.path_parameters if name in ids})
+def cases_of(draw, operation):
+    """Give a request made from the document, and whether it is to be about what is there and to ask for what fits."""
+    case, there = draw(any_case_of(operation)), draw(st.booleans())
     fitting = next((each for end, each in FITTING.items() if operation.path.endswith(end)), None)
-    if case.method.upper() == "POST" and fitting is not None:
+    if there and case.method.upper() == "POST" and fitting is not None:
         given = case.body if isinstance(case.body, dict) else {}
         kept = draw(st.sets(st.sampled_from(sorted(given)), max_size=2)) if given else ()
-        body = {name: draw(each) for name, each in fitting.items()}
-        case.body = {**body, **{name: given[name] for name in kept}}
-        if operation.path == "/agui":
-            case.body.setdefault("runId", "r")
-    return case
+        case.body = {**{name: draw(each) for name, each in fitting.items()}, **{name: given[name] for name in kept}}
+    return case, there
+
+
+def about(case, ids):
+    """Put the ids of things that are there into a request's path."""
+    case.path_parameters.update({name: ids[name] for name in case.path_parameters if name in ids})
 
 
 class AThread:
@@ -205,8 +204,11 @@ def test_the_chat_api_answers_any_request_as_it_is_documented(operation):
         there = AThread(function)
 
         @searched(30 if "runs" not in operation.path else 16)
-        @given(cases_of(operation, there))
-        def answered(case):
+        @given(cases_of(operation))
+        def answered(drawn):
+            case, exists = drawn
+            if exists:
+                about(case, there(case.method.upper()))
             reply = send(function, case)
             case.validate_response(reply, checks=CHECKS)
             statuses.add(reply.status_code)
@@ -235,10 +237,14 @@ def test_the_memory_api_answers_any_request_as_it_is_documented(operation):
     """AP16, HID-34."""
     statuses = set()
     with deployed_memory_api() as function:
+        there = ADocument(function)
 
         @searched(20)
-        @given(cases_of(operation, ADocument(function)))
-        def answered(case):
+        @given(cases_of(operation))
+        def answered(drawn):
+            case, exists = drawn
+            if exists:
+                about(case, there(case.method.upper()))
             reply = send(function, case)
             case.validate_response(reply, checks=CHECKS)
             statuses.add(reply.status_code)

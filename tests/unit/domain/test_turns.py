@@ -33,7 +33,7 @@ def lines(messages: list[AnyMessage], *, char_limit: int = 1000) -> list[dict[st
 
 
 def test_a_turn_is_a_human_message_and_every_reply_up_to_the_next() -> None:
-    # TP01, TP02
+    # RF06, TP01, TP02
     messages = [HumanMessage("q0", id="m0"), called("c"), result("c"), AIMessage("a0"), HumanMessage("q1", id="m1")]
     first, second = turns_of(messages)
     assert first.messages == tuple(messages[:4])

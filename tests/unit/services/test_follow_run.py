@@ -97,9 +97,41 @@ async def test_what_came_just_before_the_end_is_not_missed(world):
 
 async def test_a_page_that_has_grown_comes_again(world):
     await world.keep((1, 3))
-    world.next = [world.keep((1, 7)), world.end((8, 9)), *[None] * 4]
+    world.next = [world.keep((1, 7)), world.end((8, 9)), *[None] * 5]
 
     assert await world.followed() == [(1, 3), (1, 7), (8, 9)]
+
+
+async def test_a_last_page_that_has_grown_comes_again(world):
+    await world.keep((1, 3))
+    world.next = [world.keep((1, 7)), *[None] * 20, world.end(), *[None] * 20]
+
+    assert await world.followed() == [(1, 3), (1, 7)]
+
+
+async def test_looks_while_nothing_comes_read_nothing_and_become_rare(world):
+    """Each costs the smallest unit there is, whatever the last page holds."""
+    await world.keep((1, 3))
+    reads, looks, pauses = world.rows.pages, [], []
+
+    async def noted(*args, since, consistent=True):
+        found = await reads(*args, since=since)
+        looks.append((len(found), consistent))
+        return found
+
+    async def pause(seconds):
+        pauses.append(seconds)
+        if sum(pauses) > 60:
+            await world.end()
+
+    world.rows.pages, world.service._pause = noted, pause
+    await world.followed()
+
+    cheap = [look for look in looks if look == (0, False)]
+    assert len(looks) - len(cheap) <= 3
+    assert len(cheap) < 75
+    assert world.threads.calls["get"] < 10
+    assert max(pauses) <= 1
 
 
 async def test_a_gap_is_waited_for(world):

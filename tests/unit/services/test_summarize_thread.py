@@ -169,10 +169,11 @@ async def test_k_below_one_turns_everything_off(keep_recent):
 
 
 async def test_fewer_turns_than_a_window_has_read_nothing(scene):
-    # TR11
+    # TP19, TR11
     assert await scene.ends(2) == "quiet"
     assert scene.messages.loads == 0
     assert scene.threads.calls["get"] == scene.summaries.calls.total() == 0
+    assert (scene.summarizer.transcripts, await scene.entries()) == ([], [])
 
 
 @pytest.mark.parametrize("policy", [policy for policy in HISTORY_POLICIES if policy != DEFAULT_POLICY])
@@ -185,7 +186,7 @@ async def test_a_thread_with_another_way_to_stay_short_is_left_alone(policy):
 
 
 async def test_the_entry_is_stored_as_the_seed_lists_it(scene):
-    # TP13, TP14, TP15, TP16, TR05
+    # RF06, TP13, TP14, TP15, TP16, TR05
     summary = covering("#1-#2", "#3")
     scene.summarizer = ScriptedSummarizer(summary)
     await scene.ends(3)
@@ -414,6 +415,7 @@ async def test_a_window_that_fails_is_left_for_longer_and_longer_and_then_for_go
 
 
 async def test_a_pass_that_died_is_followed_up_when_its_claim_runs_out(scene):
+    # HID-08: whatever ended it, the window has one entry in the end
     class Killed(BaseException):
         pass
 
@@ -427,6 +429,7 @@ async def test_a_pass_that_died_is_followed_up_when_its_claim_runs_out(scene):
     assert await scene.ends(3) == "held"
     scene.clock.advance(timedelta(minutes=3))
     assert await scene.ends(3) == "written"
+    assert len(await scene.entries()) == 1
 
 
 async def test_a_pass_that_outlives_its_claim_writes_nothing(scene):

@@ -3,10 +3,11 @@ from datetime import UTC, datetime
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from shared.adapters.dynamodb.items import StoredItem, bytes_of, compact_json, row_of, store_key, wire
+from shared.adapters.dynamodb.items import StoredItem, bytes_of, row_of, store_key, wire
 from shared.adapters.dynamodb.rows import ConditionFailedError, Rows, TransactionRefusedError, jittered_pause
 from shared.adapters.dynamodb.writes import ABSENT, EXISTS, Check, Put, Update
 from shared.domain.errors import CorruptItemError, InvalidIdError, ItemTooLargeError, StoreError
+from shared.domain.json_text import compact_json
 from tests.fakes.clock import FixedClock
 from tests.fakes.dynamodb import tapped
 

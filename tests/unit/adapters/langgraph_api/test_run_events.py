@@ -84,7 +84,8 @@ def test_a_checkpoint_has_places_and_nothing_of_the_configuration():
     assert data["tasks"][0]["checkpoint"] == data["checkpoint"]
     assert data["tasks"][1]["error"] == "The step failed."
     assert debug == {"type": "checkpoint", "step": 1, "payload": data}
-    assert "config" not in data
+    assert data["config"] == {"configurable": data["checkpoint"]}
+    assert data["tasks"][0]["state"] == data["config"]
 
 
 def test_an_error_of_a_step_has_no_story():

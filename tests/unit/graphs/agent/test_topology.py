@@ -6,6 +6,7 @@ from langgraph.store.memory import InMemoryStore
 
 from shared.graphs.agent.agents import all_agents, enabled_agents
 from shared.graphs.agent.topology import build
+from shared.graphs.description import schemas_of
 from tests.fakes.agent_turns import Turns, chat_settings
 from tests.fakes.chat_model import ScriptedChatModel, routed_to
 
@@ -43,6 +44,13 @@ def test_with_one_agent_there_is_no_router() -> None:
         ("rename_thread", "__end__"),
         ("shorten_thread", "__end__"),
     }
+
+
+def test_what_the_graph_takes_gives_and_holds_can_be_described() -> None:
+    described = schemas_of(Turns().graph)
+
+    assert "messages" in described["input_schema"]["properties"]
+    assert described["state_schema"]["$defs"]["Routing"]["required"] == ["agent", "source", "matchedKey"]
 
 
 async def test_with_one_agent_the_fast_model_only_names_the_thread() -> None:
@@ -143,3 +151,15 @@ def test_a_second_graph_can_be_built_from_the_same_deps() -> None:
     turns = Turns()
 
     assert build(turns.deps) is not build(turns.deps)
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_no_agent_has_a_tool_that_deletes(name: str) -> None:
+    """DL09: what is remembered of them is for users to delete, and for the model to patch."""
+    turns = Turns(chat=ScriptedChatModel("Hello"), settings=chat_settings(agents=(name,)))
+
+    await (await turns.thread()).say("Hi")
+
+    (asked,) = turns.chat.requests
+    assert {"save_memory", "lookup_thread_messages"} <= set(asked.tools)
+    assert not [tool for tool in asked.tools if any(word in tool for word in ("delete", "forget", "remove", "purge"))]

@@ -249,16 +249,20 @@ async def test_a_run_goes_on_when_nobody_listens_any_more():
     assert len(runs.events.published) == 1
 
 
-async def test_a_run_that_is_out_of_time_keeps_what_there_is_and_says_so():
+async def test_a_run_that_is_out_of_time_keeps_what_there_is_and_says_so(monkeypatch):
     gate = Gate()
     runs = Runs(ScriptedChatModel(Say("A very long answer", before_token=gate)))
     thread = await runs.thread()
+    loop = asyncio.get_running_loop()
 
-    run = await runs.start(thread, "Hi", time_limit=timedelta(milliseconds=500))
+    run = await runs.start(thread, "Hi", time_limit=timedelta(hours=1))
+    await gate.reached.wait()
+    time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time() + 3600)
     outcome = await outcome_of(run)
 
     assert (outcome.status, outcome.code) == ("timeout", "RUN_TIMEOUT")
-    assert (await runs.texts(thread))[0] == "Hi"
+    assert await runs.texts(thread) == ["Hi", "A"]
     assert [event.outcome for event in runs.events.published] == ["failed"]
 
 
@@ -652,7 +656,7 @@ async def test_a_turn_end_that_cannot_be_announced_fails_nothing(caplog):
 
 
 async def test_the_turn_end_is_announced_after_it_is_stored_and_before_the_stream_ends():
-    """Decision 9a."""
+    """G16, Decision 9a."""
     runs = Runs()
     thread = await runs.thread()
     seen: list[object] = []
