@@ -82,7 +82,7 @@ def build(deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
 _Choice = Callable[[AgentState, RunnableConfig], list[str]]
 
 
-def _to_router(_state: AgentState, _config: RunnableConfig) -> list[str]:
+def _to_router(state: AgentState, config: RunnableConfig) -> list[str]:
     return [ROUTER]
 
 

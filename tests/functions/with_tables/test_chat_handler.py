@@ -1,5 +1,6 @@
 """The chat function as Lambda imports it: real adapters over mocked tables, and Bedrock's wire on loopback."""
 
+import base64
 import importlib
 import json
 import logging
@@ -13,6 +14,7 @@ import pytest
 
 from shared.adapters import aws
 from shared.adapters.observability import OWN_PACKAGES
+from shared.domain.content import text_of
 from shared.settings import ChatSettings
 from tests.fakes.chat_api import events_in
 from tests.fakes.converse_wire import Answer, Refuse, converse_wire
@@ -26,6 +28,7 @@ SETTINGS = ChatSettings(
     event_bus="turns",
     purge_queue_url="",
     bucket="everthread-uploads",
+    document_wait_seconds=0.2,
     chat_model="eu.anthropic.claude-sonnet-4-6",
     fast_model="eu.amazon.nova-lite-v1:0",
     agents=("chat",),
@@ -77,6 +80,7 @@ def function(monkeypatch):
         boto3.client("events", region_name="eu-central-1").create_event_bus(Name="turns")
         sqs = boto3.client("sqs", region_name="eu-central-1")
         queue_url = sqs.create_queue(QueueName="purges")["QueueUrl"]
+        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=SETTINGS.bucket)
         environment = SETTINGS.model_copy(update={"purge_queue_url": queue_url}).environment()
         for name, value in {
             **environment,
@@ -239,3 +243,21 @@ def test_an_agent_that_failed_goes_on_inside_on_the_real_tables(function):
     assert len(function.wire.asked) == 3
     assert "Noted." in json.dumps(function.said(thread)[-1])
     assert len(function.said(thread)) == 4
+
+
+def test_a_file_in_a_message_goes_to_the_bucket_and_waits_for_its_text(function):
+    """KB06, KB16: on the real adapters; nobody ingests it here, so the model is told that it is not there yet."""
+    function.wire.script = [Answer(["Not yet."])]
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Herons"}})["thread_id"]
+    data = base64.b64encode(b"The heron nests in March.").decode()
+    file = {"type": "file", "base64": data, "mime_type": "text/markdown", "filename": "herons.md"}
+
+    events = function.say(thread, [{"type": "text", "text": "When?"}, file], stream_mode=["values"])
+
+    assert [event.data for event in events if event.name == "error"] == []
+    s3 = boto3.client("s3", region_name="us-east-1")
+    (stored,) = s3.list_objects_v2(Bucket=SETTINGS.bucket)["Contents"]
+    assert stored["Key"].startswith(f"users/{USER}/uploads/chat-")
+    (_, kept, mark), answer = function.said(thread)
+    assert (kept["filename"], text_of(answer)) == (f"[kb:{mark['docId']}] herons.md", "Not yet.")
+    assert "pending" in json.dumps(function.wire.asked[-1].body["messages"])
