@@ -194,3 +194,9 @@ def test_a_function_is_deployed_with_the_versions_that_are_tested(function: str)
     deployed = pins(function.replace("_", "-"))
     assert deployed
     assert deployed <= pins("dev")
+
+
+def test_the_chat_searches_documents_and_carries_no_parser() -> None:
+    carried = {pin.split("==")[0] for pin in pins("chat")}
+    assert "numpy" in carried
+    assert carried.isdisjoint({"firecrawl-anydoc", "html-to-markdown", "pdf-inspector", "pypdfium2"})

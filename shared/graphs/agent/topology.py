@@ -83,6 +83,7 @@ _Choice = Callable[[AgentState, RunnableConfig], list[str]]
 
 
 def _to_router(state: AgentState, config: RunnableConfig) -> list[str]:
+    # LangGraph gives arguments by these names.
     return [ROUTER]
 
 
