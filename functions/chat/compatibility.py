@@ -52,7 +52,8 @@ _EVENTS: Final[Mapping[str, str]] = {
     "values": "The whole state after each step; `__interrupt__` in it when a person is asked.",
     "updates": "What each node gave, by its name; `__interrupt__` when a person is asked.",
     "messages": """Mode messages-tuple: a message or a part of one, and of its metadata node, namespace and tags. The
-        reference sends 0.8 KB of metadata with every few letters.""",
+        reference sends 0.8 KB of metadata with every few letters. What an answer cites comes as its last part, without
+        text, in `additional_kwargs.citations`.""",
     "messages/metadata, messages/partial, messages/complete": "Mode messages: the answer so far, each time.",
     "custom": "What tools and nodes say themselves.",
     "tasks": "The beginning and the end of each step. Errors have no text.",
@@ -82,6 +83,17 @@ _MESSAGES: Final = (
         images and files of messages that were never answered, and if the model refuses all the same, it is asked once
         more with what was said in answered turns only."""),
 )  # fmt: skip
+_PARTS: Final = (
+    ("text", "As it is. A mention `:kb-document[label]{documentId=…}` narrows the searches of the turn."),
+    ("image, image_url", "In the message itself: base64, or an address `data:`. Goes to the model."),
+    (
+        "file",
+        """In the message itself, in the shapes of LangChain, LangChain.js and OpenAI; or `file_id`, a document of the
+        user's. Stored as a document and read in the same turn; the thread keeps `filename` with `[kb:…]` before it and
+        a `kb_ref`, never the bytes.""",
+    ),
+    ("kb_ref", "Beside a file that was sent before. Of documents that are not the user's it means nothing."),
+)
 
 _NOT_OFFERED: Final[Mapping[str, str]] = {
     "`POST /threads/{thread_id}/runs`, `/runs`, `/runs/batch`, `GET …/join`": """Runs in the background: a run is
@@ -153,6 +165,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _table("## Messages", ("what comes in", "what becomes of it"), _MESSAGES)
     yield from _table("## Events", ("event", "what it holds"), [(f"`{name}`", what) for name, what in _EVENTS.items()])
     yield "With `stream_subgraphs` the namespace of an agent follows the name: `updates|chat_agent:…`.\n"
+    yield from _table(
+        "## Parts of what a user says", ("part", "what it means here"), [(f"`{name}`", what) for name, what in _PARTS]
+    )
     yield from _table("## Not offered", ("route", "why"), list(_NOT_OFFERED.items()))
 
 

@@ -38,6 +38,7 @@ class WatchedCounter:
 WATCHED: Final = (
     WatchedCounter("chat", counters.RECALL_DEGRADED, 5, "Turns were answered without memory that could not be read."),
     WatchedCounter("chat", counters.MEMORY_SAVE_FAILED, 5, "The assistant could not save what it was told."),
+    WatchedCounter("chat", counters.SEARCH_DEGRADED, 5, "Searches of documents went by words alone, or not at all."),
     WatchedCounter("chat", counters.RUN_FAILED, 5, "Runs ended with an error that users saw."),
     WatchedCounter("chat", counters.TURN_EVENT_FAILED, 1, "A turn ended unannounced; the bus may be out of reach."),
     WatchedCounter("chat", counters.SHORTEN_FAILED, 5, "Threads with a running summary could not be made short."),

@@ -1,5 +1,6 @@
 """From a presigned upload to chunks with vectors: bucket, events, queue, function, table, and the local embeddings."""
 
+import base64
 import io
 import json
 from uuid import uuid4
@@ -13,6 +14,8 @@ from local.chat.token import FreshToken
 from local.chat.view import View
 from local.cloud.users import Credentials
 from local.model.script import Reply, ScriptedCall
+from tests.e2e.model import user_texts
+from tests.e2e.people import content_text
 from tests.e2e.waiting import until
 from tests.fakes.made_files import PdfPage, pdf
 
@@ -142,3 +145,43 @@ async def test_the_terminal_chat_uploads_asks_and_shows_the_source(product, tmp_
     ]
     assert shown[at + 5].startswith("  birds.pdf: READY")
     assert shown[at + 6] == f"There is no file {file}x."
+
+
+async def test_a_file_in_a_message_is_answered_in_the_same_turn(people, model, thread, word):
+    # KB13, KB16, KB18: bytes to the bucket, ingestion behind the stream, text before the model, a mark in the thread
+    person, stranger = people.someone(), people.someone()
+    data = base64.b64encode(pdf(f"The {word} nests in March.")).decode()
+    file = {"type": "file", "base64": data, "mime_type": "application/pdf", "filename": "birds.pdf"}
+    asked = [{"type": "text", "text": f"When does the {word} nest?"}, file]
+    await model.script(Reply(text="In March."), kind="answer", last_user_contains=word)
+
+    stream = person.sdk.runs.stream(
+        thread,
+        "agent",
+        input={"messages": [{"role": "user", "content": asked}]},
+        stream_mode="values",
+        if_not_exists="create",
+    )
+    assert [part.data async for part in stream if part.event == "error"] == []
+
+    (request,) = await model.answers(word)
+    seen = "\n".join(user_texts(request))
+    assert f"The {word} nests in March." in seen
+    messages = await person.messages(thread)
+    (listed,) = (await person.http.get(PATH)).json()["documents"]
+    _, kept, mark = messages[0]["content"]
+    assert (kept["filename"], mark["docId"]) == (f"[kb:{listed['id']}] birds.pdf", listed["id"])
+    assert data not in json.dumps(messages)
+    assert content_text(messages[-1]["content"]) == "In March."
+    assert (await ended(person, listed["id"]))["state"] == "READY"
+    runs = (await person.http.get(f"{PATH}/{listed['id']}/runs")).json()["runs"]
+    assert [run["origin"] for run in runs] == ["chat"]
+
+    other = str(uuid4())
+    await model.script(Reply(text="No."), kind="answer", last_user_contains=f"strange {word}")
+    forged = [{"type": "text", "text": f"strange {word}"}, kept, mark]
+    await stranger.sdk.runs.wait(
+        other, "agent", input={"messages": [{"role": "user", "content": forged}]}, if_not_exists="create"
+    )
+    (request,) = await model.answers(f"strange {word}")
+    assert "nests in March" not in json.dumps(request)

@@ -33,6 +33,7 @@ CHAT_SETTINGS = ChatSettings(
     event_bus="turns",
     purge_queue_url="",
     bucket="uploads",
+    document_wait_seconds=0.2,
     chat_model="eu.anthropic.claude-sonnet-4-6",
     fast_model="eu.amazon.nova-lite-v1:0",
     agents=("chat",),
@@ -83,6 +84,7 @@ def deployed_chat() -> Iterator[Deployed]:
     """Give the chat function until the end of the block."""
     with mocked_dynamodb() as dynamodb, converse_wire() as wire:
         boto3.client("events", region_name=REGION).create_event_bus(Name="turns")
+        _make_bucket()
         queue_url = _queue("purges")
         environment = CHAT_SETTINGS.model_copy(update={"purge_queue_url": queue_url}).environment()
         with imported_handler("chat", {**environment, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": wire.url}) as module:
@@ -96,9 +98,7 @@ def deployed_chat() -> Iterator[Deployed]:
 def deployed_memory_api() -> Iterator[Deployed]:
     """Give the memory function until the end of the block."""
     with mocked_dynamodb() as dynamodb, asyncio.Runner() as runner:
-        boto3.client("s3", region_name=REGION).create_bucket(
-            Bucket="uploads", CreateBucketConfiguration={"LocationConstraint": REGION}
-        )
+        _make_bucket()
         queue_url = _queue("purges")
         settings = MemoryApiSettings(
             memory_table="memory",
@@ -113,6 +113,12 @@ def deployed_memory_api() -> Iterator[Deployed]:
                 yield Deployed(module.handler, dynamodb, None, queue_url)
         finally:
             asyncio.set_event_loop(None)
+
+
+def _make_bucket() -> None:
+    boto3.client("s3", region_name=REGION).create_bucket(
+        Bucket="uploads", CreateBucketConfiguration={"LocationConstraint": REGION}
+    )
 
 
 @contextmanager

@@ -242,3 +242,9 @@ def test_the_tool_that_installs_everything_is_pinned_by_hashes(tmp_path: Path) -
     assert "--require-hashes" in text
     assert [line for line in text.splitlines() if re.match(r"[\w-]+==", line)] == [f"{pin} \\"]
     assert "--hash=sha256:" in text
+
+
+def test_the_chat_searches_documents_and_carries_no_parser() -> None:
+    carried = {pin.split("==")[0] for pin in pins("chat")}
+    assert "numpy" in carried
+    assert carried.isdisjoint({"firecrawl-anydoc", "html-to-markdown", "pdf-inspector", "pypdfium2"})

@@ -153,7 +153,9 @@ def _shown_content(message: HumanMessage) -> str | list[Any]:
     content: object = message.content
     if not isinstance(content, list):
         return text_of(content)
-    return [_shown_part(part) for part in cast("list[object]", content)]
+    shown = [_shown_part(part) for part in cast("list[object]", content)]
+    # What stands beside a file says nothing to a person.
+    return [part for part in shown if not (isinstance(part, TextPart) and not part.text)]
 
 
 def _shown_part(part: object) -> TextPart | ImagePart:

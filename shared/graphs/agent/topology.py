@@ -82,7 +82,8 @@ def build(deps: AgentDeps) -> CompiledStateGraph[Any, Any, Any, Any]:
 _Choice = Callable[[AgentState, RunnableConfig], list[str]]
 
 
-def _to_router(_state: AgentState, _config: RunnableConfig) -> list[str]:
+def _to_router(state: AgentState, config: RunnableConfig) -> list[str]:
+    # LangGraph gives arguments by these names.
     return [ROUTER]
 
 

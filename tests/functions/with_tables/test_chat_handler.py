@@ -1,14 +1,17 @@
 """The chat function as Lambda imports it: real adapters over mocked tables, and Bedrock's wire on loopback."""
 
+import base64
 import json
 from urllib.parse import quote
 
+import boto3
 import pytest
 
 from shared.adapters import aws
+from shared.domain.content import text_of
 from tests.fakes.chat_api import events_in
 from tests.fakes.converse_wire import Answer, Refuse
-from tests.fakes.deployed import CHAT_SETTINGS, deployed_chat
+from tests.fakes.deployed import CHAT_SETTINGS, REGION, USER, deployed_chat
 from tests.fakes.dynamodb import tapped
 
 
@@ -158,3 +161,21 @@ def test_an_agent_that_failed_goes_on_inside_on_the_real_tables(function):
     assert len(function.wire.asked) == 3
     assert "Noted." in json.dumps(function.said(thread)[-1])
     assert len(function.said(thread)) == 4
+
+
+def test_a_file_in_a_message_goes_to_the_bucket_and_waits_for_its_text(function):
+    """KB06, KB16: on the real adapters; nobody ingests it here, so the model is told that it is not there yet."""
+    function.wire.script = [Answer(["Not yet."])]
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Herons"}})["thread_id"]
+    data = base64.b64encode(b"The heron nests in March.").decode()
+    file = {"type": "file", "base64": data, "mime_type": "text/markdown", "filename": "herons.md"}
+
+    events = function.say(thread, [{"type": "text", "text": "When?"}, file], stream_mode=["values"])
+
+    assert [event.data for event in events if event.name == "error"] == []
+    s3 = boto3.client("s3", region_name=REGION)
+    (stored,) = s3.list_objects_v2(Bucket=CHAT_SETTINGS.bucket)["Contents"]
+    assert stored["Key"].startswith(f"users/{USER}/uploads/chat-")
+    (_, kept, mark), answer = function.said(thread)
+    assert (kept["filename"], text_of(answer)) == (f"[kb:{mark['docId']}] herons.md", "Not yet.")
+    assert "pending" in json.dumps(function.wire.asked[-1].body["messages"])

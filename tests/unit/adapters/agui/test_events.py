@@ -110,3 +110,13 @@ def test_citations_are_an_event_of_their_own_before_the_text_is_closed():
         "TEXT_MESSAGE_END",
     ]
     assert (events[2].name, events[2].value) == ("citations", {"messageId": "a", "citations": cited})
+
+
+def test_a_file_of_the_thread_is_shown_by_its_name_and_its_mark_is_not():
+    events = AguiEvents("t", "r", ())
+    parts = [{"type": "file", "filename": "[kb:d-1] a.pdf"}, {"type": "kb_ref", "docId": "d-1"}]
+    list(events.of("values", {"messages": [HumanMessage(["See", *parts], id="h")]}))
+
+    snapshot, _ = events.ended("success")
+
+    assert [part.text for part in snapshot.messages[0].content] == ["See", "[file: [kb:d-1] a.pdf]"]

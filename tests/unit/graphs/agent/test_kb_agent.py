@@ -13,9 +13,9 @@ from shared.domain.content import text_of
 from shared.domain.errors import MissingUserIdError, StoreError
 from shared.domain.kb.records import RunOrigin
 from shared.domain.kb.states import DocumentState
-from tests.fakes.agent_turns import OTHER, USER, Turns
+from tests.fakes.agent_turns import OTHER, USER, Turns, chat_settings
 from tests.fakes.chat_knowledge import ChatKnowledge
-from tests.fakes.chat_model import ScriptedChatModel
+from tests.fakes.chat_model import ScriptedChatModel, routed_to
 from tests.fakes.made_files import pdf
 
 HERONS = b"# Herons\n\nThe heron nests in March."
@@ -293,3 +293,18 @@ async def test_a_mention_in_the_first_message_is_a_label_in_the_title() -> None:
     await (await turns.thread()).say("See :kb-document[tea.md]{documentId=d-00000000-0000-4000-8000-000000000001}")
 
     assert turns.fast.requests[0].history[0].text == "See “tea.md”"
+
+
+async def test_with_several_agents_files_come_before_the_router() -> None:
+    turns = Turns(
+        chat=ScriptedChatModel("In March."),
+        fast=ScriptedChatModel(routed_to("chat"), "A title"),
+        settings=chat_settings(agents=("chat", "code")),
+    )
+    thread = await turns.thread()
+    asked = message(text("When?"), file("herons.md", HERONS))
+
+    nodes = [node async for place, _, update in thread.stream(asked, ["updates"]) for node in update if not place]
+
+    assert nodes[:2] == ["kb_agent", "router"]
+    assert "The heron nests in March." in seen(turns)

@@ -18,11 +18,13 @@ def edges(turns: Turns) -> set[tuple[str, str]]:
 
 
 def test_the_graph_is_the_seeds() -> None:
-    """G03, G06; shortening is taken only by threads that were made to be short."""
+    """G03, G06; shortening is taken only by threads that were made to be short, kb_agent by turns with files."""
     agents = {f"{name}_agent" for name in ALL}
 
     assert edges(Turns(settings=chat_settings(agents=ALL))) == {
         ("__start__", "router"),
+        ("__start__", "kb_agent"),
+        ("kb_agent", "router"),
         *(("router", agent) for agent in agents),
         ("router", "rename_thread"),
         ("router", "shorten_thread"),
@@ -39,6 +41,10 @@ def test_with_one_agent_there_is_no_router() -> None:
         ("__start__", "code_agent"),
         ("__start__", "rename_thread"),
         ("__start__", "shorten_thread"),
+        ("__start__", "kb_agent"),
+        ("kb_agent", "code_agent"),
+        ("kb_agent", "rename_thread"),
+        ("kb_agent", "shorten_thread"),
         ("code_agent", "trigger_background_agent"),
         ("trigger_background_agent", "__end__"),
         ("rename_thread", "__end__"),
