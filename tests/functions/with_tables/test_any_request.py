@@ -121,6 +121,11 @@ FITTING = {
     "/runs/stream": RUN,
     "/runs/wait": RUN,
     "/state": {"values": st.fixed_dictionaries({"messages": st.lists(CHANGES, max_size=2)})},
+    "/kb/documents": {
+        "name": st.sampled_from(["notes.md", "über 100%.pdf"]),
+        "size": st.integers(1, 1000),
+        "mediaType": st.sampled_from(["text/markdown", "application/pdf"]),
+    },
     "/agui": {
         "threadId": st.uuids().map(str),
         "runId": st.text(max_size=5),
