@@ -84,7 +84,10 @@ _MESSAGES: Final = (
         more with what was said in answered turns only."""),
 )  # fmt: skip
 _PARTS: Final = (
-    ("text", "As it is. A mention `:kb-document[label]{documentId=…}` narrows the searches of the turn."),
+    (
+        "text",
+        "As it is. A mention, `:kb-document[label]{documentId=…}` or `:kb-folder[label]{folderId=…}`, narrows the turn's searches.",
+    ),
     ("image, image_url", "In the message itself: base64, or an address `data:`. Goes to the model."),
     (
         "file",

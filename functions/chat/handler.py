@@ -16,6 +16,7 @@ from shared.adapters.clock import SystemClock
 from shared.adapters.dynamodb.checkpointer import checkpointer_for
 from shared.adapters.dynamodb.chunks import DynamoChunks
 from shared.adapters.dynamodb.documents import DynamoDocuments
+from shared.adapters.dynamodb.folders import DynamoFolders
 from shared.adapters.dynamodb.pages import DynamoPages
 from shared.adapters.dynamodb.profiles import DynamoProfiles
 from shared.adapters.dynamodb.runs import DynamoRuns
@@ -38,6 +39,7 @@ from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments
 from shared.services.copy_thread import CopyThread
 from shared.services.follow_run import FollowRun
+from shared.services.manage_folders import ReadFolders
 from shared.services.manage_runs import ManageRuns
 from shared.services.manage_threads import ManageThreads
 from shared.services.recall import Recall
@@ -83,6 +85,7 @@ knowledge = Knowledge(
         limits=SearchLimits(token_budget=settings.search_token_budget),
     ),
     documents=BrowseDocuments(documents),
+    folders=ReadFolders(DynamoFolders(dynamodb, settings.memory_table), documents),
     files=TakeInFiles(
         records=documents,
         documents=documents,

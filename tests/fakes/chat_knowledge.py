@@ -5,11 +5,13 @@ from typing import Any
 
 from shared.domain.documents import document_id_for
 from shared.domain.ids import DocumentId, UserId
+from shared.domain.kb.folders import FolderId
 from shared.domain.kb.records import DocumentRecord
-from shared.domain.uploads import owner_of
+from shared.domain.uploads import owner_of, upload_key, user_prefix
 from shared.graphs.agent import Knowledge
 from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments
+from shared.services.manage_folders import ReadFolders
 from shared.services.search_knowledge import SearchKnowledge, SearchLimits
 from shared.services.show_documents import ShowDocuments
 from shared.services.take_in_files import TakeInFiles
@@ -56,6 +58,7 @@ class ChatKnowledge:
                 limits=self.limits,
             ),
             documents=BrowseDocuments(base.documents),
+            folders=ReadFolders(base.folders, base.documents),
             files=self.files,
             wait=AwaitDocuments(base.documents, seconds=self.wait_seconds, pause=self.pause),
             show=ShowDocuments(base.documents, base.pages, token_budget=self.document_tokens),
@@ -81,5 +84,7 @@ class ChatKnowledge:
                 _, _, name = key.split("/", 3)[1:]
                 await self.base.deliver(self.base.change(name, versions[-1][1], user=owner))
 
-    async def upload(self, name: str, text: str, *, user: UserId) -> DocumentRecord:
-        return await self.base.upload(name, text.encode(), user=user)
+    async def upload(self, name: str, text: str, *, user: UserId, folder: FolderId | None = None) -> DocumentRecord:
+        key = upload_key(user, "u1", name, folder=folder)
+        place = name if folder is None else key.removeprefix(f"{user_prefix(user)}uploads/")
+        return await self.base.upload(place, text.encode(), user=user)

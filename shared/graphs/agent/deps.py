@@ -6,6 +6,7 @@ import httpx
 from langchain_core.language_models import BaseChatModel
 
 from shared.adapters.bedrock.model_input import Arrange, plain
+from shared.kb_ports import FolderContents
 from shared.ports import Metrics, Threads
 from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments
@@ -47,6 +48,8 @@ class Knowledge:
         Finds passages.
     documents : BrowseDocuments
         Says which documents there are.
+    folders : FolderContents
+        Says what is in folders.
     files : TakeInFiles
         Stores files that come with messages.
     wait : AwaitDocuments
@@ -57,6 +60,7 @@ class Knowledge:
 
     search: SearchKnowledge
     documents: BrowseDocuments
+    folders: FolderContents
     files: TakeInFiles
     wait: AwaitDocuments
     show: ShowDocuments

@@ -1,7 +1,7 @@
 """The tool by which the model finds passages of the user's documents."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from shared.domain.content import text_of
 from shared.domain.errors import InvalidIdError, MissingUserIdError
-from shared.domain.ids import DocumentId, parse_document_id
+from shared.domain.ids import DocumentId, UserId, parse_document_id
 from shared.domain.kb.citations import PASSAGES, PassageNumbers, citation_of, passages_found
 from shared.domain.kb.mentions import mentions_in
 from shared.domain.kb.passages import Passage, Passages
@@ -28,7 +28,7 @@ Find passages of the user's own documents: the files they uploaded or sent in a 
 
 query is what is looked for, in a few words or a question; write it in the documents' language where you know it. With
 documentIds only these documents are searched, and an empty query then reads them from their beginning. When the user's
-message names documents by a mention, only those are searched in any case.
+message names documents or folders by a mention, only those are searched in any case.
 
 Each passage comes with a number to cite it by, the document's name, its pages, and where it begins and ends in the
 document's text, in characters. What does not fit is left out and counted. When the passages do not answer the question,
@@ -73,8 +73,7 @@ def search_knowledge_base_tool(knowledge: Knowledge) -> BaseTool:
         if envelope.user is None:
             raise MissingUserIdError("Nobody is signed in, so there are no documents.")
         thread = envelope.whole_thread(runtime.state["messages"])
-        named = _named(thread, documentIds)
-        scope = None if named is None else await knowledge.documents.found_as(envelope.user, named)
+        scope = await _scope(knowledge, envelope.user, thread, documentIds)
         if scope == []:
             return failure_text("NO_SUCH_DOCUMENTS", NO_SUCH_DOCUMENTS), {PASSAGES: []}
         if scope is None and not query.strip():
@@ -89,7 +88,9 @@ def search_knowledge_base_tool(knowledge: Knowledge) -> BaseTool:
     return search_knowledge_base
 
 
-def _named(thread: Sequence[AnyMessage], given: Iterable[str]) -> Sequence[DocumentId] | None:
+async def _scope(
+    knowledge: Knowledge, user: UserId, thread: Sequence[AnyMessage], given: Sequence[str]
+) -> Sequence[DocumentId] | None:
     """Give the documents that are to be searched; ``None`` for all.
 
     What the user names is what the user wants looked at; the model may narrow that and not widen it.
@@ -97,9 +98,13 @@ def _named(thread: Sequence[AnyMessage], given: Iterable[str]) -> Sequence[Docum
     question = next((message for message in reversed(thread) if isinstance(message, HumanMessage)), None)
     mentions = mentions_in("" if question is None else text_of(question.content))
     asked = [document for each in given if (document := _id_or_none(each)) is not None]
+    found = await knowledge.documents.found_as(user, asked)
     if not mentions:
-        return asked if given else None
-    return [document for document in mentions.documents if document in asked] if given else mentions.documents
+        return found if given else None
+    named = await knowledge.documents.found_as(user, mentions.documents)
+    inside = await knowledge.folders.documents_in(user, mentions.folders)
+    allowed = list(dict.fromkeys([*named, *inside]))
+    return [document for document in found if document in allowed] if given else allowed
 
 
 def _id_or_none(value: str) -> DocumentId | None:

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from shared.domain.errors import StoreError
+from shared.domain.ids import UserId
 from shared.domain.kb.records import DocumentRecord
 from tests.fakes.agent_turns import OTHER, USER, Turns
 from tests.fakes.chat_knowledge import ChatKnowledge
@@ -113,6 +114,21 @@ async def test_a_mention_narrows_the_search_to_what_it_names() -> None:
 
     (result,) = results(messages)
     assert {passage["documentId"] for passage in result["passages"]} == {tea.id}
+
+
+@pytest.mark.parametrize("whose", [USER, OTHER])
+async def test_a_mention_of_a_folder_narrows_the_search_to_what_is_in_it(whose: UserId) -> None:
+    """KB25: another user's folder is an empty one."""
+    turns = asking(Say("", [search("heron tea")]), "Seventy [1].")
+    folder = (await turns.library.base.manage_folders.create(whose, "Drinks")).id
+    await herons(turns)
+    tea = await turns.library.upload("tea.md", TEA, user=whose, folder=folder)
+
+    messages = await (await turns.thread()).say(f"What of :kb-folder[Drinks]{{folderId={folder}}} ?")
+
+    (result,) = results(messages)
+    found = {passage["documentId"] for passage in result.get("passages", [])}
+    assert found == ({tea.id} if whose == USER else set())
 
 
 async def test_the_model_cannot_widen_what_the_user_named() -> None:
