@@ -43,9 +43,9 @@ async def test_every_checkpoint_that_is_told_of_can_be_read():
     told = named(events, "checkpoints")
 
     assert len(told) > 2
-    assert [each["checkpoint"]["checkpoint_id"] for each in reversed(told)] == [
-        each["checkpoint_id"] for each in history
-    ]
+    *stored, root = [each["checkpoint_id"] for each in history]
+    assert [each["checkpoint"]["checkpoint_id"] for each in reversed(told)] == stored
+    assert told[0]["parent_checkpoint"]["checkpoint_id"] == root
     assert {each["checkpoint"]["thread_id"] for each in told} == {thread}
     assert told[-1]["values"] == named(events, "values")[-1]
 

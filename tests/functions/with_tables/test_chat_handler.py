@@ -46,7 +46,7 @@ def test_a_chat_from_the_first_word_to_the_last(function):
     assert "Noted." in "".join(part.get("text", "") for part in tokens if isinstance(part, dict))
     assert said[0] == "I live in Turku"
     assert "Noted." in json.dumps(said[-1])
-    assert len(history) == 1
+    assert [len(state["values"]["messages"]) for state in history] == [len(said), 0]
     assert {each["thread_id"] for each in listed} == {thread, other}
     assert "Turku" in json.dumps(function.wire.asked[-1].body["system"])
     assert (deleted["statusCode"], after["statusCode"]) == (204, 404)
