@@ -86,8 +86,8 @@ _MESSAGES: Final = (
 _PARTS: Final = (
     (
         "text",
-        """As it is. A mention, `:kb-document[label]{documentId=…}` or `:kb-folder[label]{folderId=…}`, narrows the turn's
-        searches.""",
+        """As it is. A mention, `:kb-document[label]{documentId=…}` or `:kb-folder[label]{folderId=…}`, narrows the
+        turn's searches.""",
     ),
     ("image, image_url", "In the message itself: base64, or an address `data:`. Goes to the model."),
     (
