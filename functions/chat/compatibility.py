@@ -72,7 +72,8 @@ _MESSAGES: Final = (
         question that has no reply yet is put in place of the old."""),
     ("Two messages of one request with one id, or a human message with the id of an answer", "422."),
     ("Images", """PNG, JPEG, GIF and WebP in the message itself, each up to 3.75 MB and 8,000 pixels a side, 20 in a
-        message; the data must be what it says it is. Else 422."""),
+        message, in the shapes of LangChain, LangChain.js and OpenAI; the data must be what it says it is. Else
+        422."""),
     ("Tool calls in AI messages", """Kept as they come; two calls of one message with one id are a 422. The model gets
         ids and names that Bedrock takes, a call without a result gets one that says so, and a result without a call is
         left out. A last message that is the result of no call is a 422."""),

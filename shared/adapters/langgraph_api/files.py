@@ -1,4 +1,4 @@
-"""Files in messages, in the shapes that clients send them."""
+"""Files and images in messages, in the shapes that clients send them."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -28,21 +28,46 @@ def file_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     dict
         ``type``, and ``filename``, ``mime_type``, ``base64`` and ``file_id`` where there is one.
     """
-    levels = [given, *(cast("Mapping[str, Any]", given[key]) for key in _NESTED if isinstance(given.get(key), Mapping))]
+    levels = _levels(given)
+    fields = {
+        **_content(levels),
+        "type": given.get("type"),
+        "filename": _first(levels, _NAMES) or _DEFAULT_NAME,
+        "file_id": _first(levels, ("file_id",)),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def image_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields of an image part in the one shape that the product keeps.
+
+    Parameters
+    ----------
+    given : mapping
+        The part as it came, in LangChain's shapes as for :func:`file_fields`.
+
+    Returns
+    -------
+    dict
+        ``type``, and ``mime_type`` and ``base64`` where there is one.
+    """
+    fields = {"type": given.get("type"), **_content(_levels(given))}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _levels(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    nested = (given.get(key) for key in _NESTED)
+    return [given, *(cast("Mapping[str, Any]", each) for each in nested if isinstance(each, Mapping))]
+
+
+def _content(levels: list[Mapping[str, Any]]) -> dict[str, str | None]:
     data, kind = _first(levels, _DATA), _first(levels, _KINDS)
     if data is not None and data.startswith(_DATA_ADDRESS):
         head, _, data = data.partition(",")
         kind = kind or head.removeprefix(_DATA_ADDRESS).partition(";")[0]
     elif data is not None and "://" in data[:20]:
         data = None
-    fields = {
-        "type": given.get("type"),
-        "filename": _first(levels, _NAMES) or _DEFAULT_NAME,
-        "mime_type": kind,
-        "base64": data,
-        "file_id": _first(levels, ("file_id",)),
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return {"mime_type": kind, "base64": data}
 
 
 def _first(levels: list[Mapping[str, Any]], names: tuple[str, ...]) -> str | None:

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from shared.adapters.langgraph_api.files import file_fields
+from shared.adapters.langgraph_api.files import file_fields, image_fields
 from shared.domain.content import text_of
 from shared.domain.errors import InvalidIdError, InvalidInputError
 from shared.domain.ids import parse_document_id
@@ -89,6 +89,11 @@ class ImagePart(_Part):
     type: Literal["image"]
     base64: str
     mime_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_shape(cls, given: Any) -> Any:  # noqa: ANN401 - JSON
+        return image_fields(cast("dict[str, Any]", given)) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _is_an_image(self) -> Self:

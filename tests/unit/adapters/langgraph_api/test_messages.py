@@ -35,10 +35,20 @@ def test_parts_keep_what_a_model_reads_and_nothing_else():
     ]
 
 
-def test_a_picture_alone_is_something():
-    picture = {"type": "image", "base64": PNG, "mime_type": "image/png"}
+@pytest.mark.parametrize(
+    "picture",
+    [
+        {"base64": PNG, "mime_type": "image/png"},
+        {"mimeType": "image/png", "data": PNG, "metadata": {"name": "a.png"}},
+        {"source_type": "base64", "mime_type": "image/png", "data": PNG},
+        {"url": f"data:image/png;base64,{PNG}"},
+    ],
+    ids=["LangChain", "LangChain.js, agent-chat-ui", "LangChain before version 1", "an address that is the data"],
+)
+def test_a_picture_alone_is_something_in_whichever_shape(picture):
+    read_as = {"type": "image", "base64": PNG, "mime_type": "image/png"}
 
-    assert read({"role": "user", "content": [picture]})[0].content == [picture]
+    assert read({"role": "user", "content": [{"type": "image", **picture}]})[0].content == [read_as]
 
 
 def test_earlier_answers_come_back_as_clients_were_given_them():
