@@ -41,7 +41,7 @@ from shared.adapters.http import EVENT_SCOPE_KEY
 from shared.adapters.purge_queue import SqsPurgeQueue
 from shared.graphs.agent import AgentDeps, AgentModels
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
-from shared.graphs.runs.run import RunPorts
+from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
 from shared.services.copy_thread import CopyThread
 from shared.services.follow_run import FollowRun

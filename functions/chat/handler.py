@@ -33,7 +33,7 @@ from shared.adapters.runtime.asgi import AsgiRunner
 from shared.adapters.s3.objects import S3UploadWriter
 from shared.graphs.agent import AgentDeps, AgentModels, Knowledge
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT, build
-from shared.graphs.runs.run import RunPorts
+from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
 from shared.services.await_documents import AwaitDocuments
 from shared.services.browse_documents import BrowseDocuments

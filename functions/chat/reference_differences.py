@@ -82,9 +82,10 @@ DIFFERENCES: Final[Sequence[Difference]] = (
     ),
     Difference(
         "states and history",
-        "A turn is one checkpoint unless `durability` says otherwise: the first turn's has no parent, and no earlier "
-        "state has open steps.",
-        r"(\w+|interrupt before) (state|history) (\[\]\.)?(parent_checkpoint|tasks\[\]\.result)\S*: .* there.*"
+        "A turn is one checkpoint unless `durability` says otherwise, and the first one has a parent: the empty place "
+        "before everything that was said, in events too. No earlier state has open steps.",
+        r"stream (checkpoints|debug) event \S+ (payload\.)?parent_(checkpoint|config): null\|object there, object here"
+        r"|(\w+|interrupt before) (state|history) (\[\]\.)?(parent_checkpoint|tasks\[\]\.result)\S*: .* there.*"
         r"|history \[\]\.(next|tasks)\[\]: only there|state at (next|tasks)\[\]: only there"
         r"|state at values\.messages\[\]: only here|parent_checkpoint: .*"
         r"|(\w+|interrupt before) (state|history) (\[\]\.)?parent_checkpoint\.\w+: only there",

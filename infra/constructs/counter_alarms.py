@@ -38,7 +38,6 @@ class WatchedCounter:
 WATCHED: Final = (
     WatchedCounter("chat", counters.RECALL_DEGRADED, 5, "Turns were answered without memory that could not be read."),
     WatchedCounter("chat", counters.MEMORY_SAVE_FAILED, 5, "The assistant could not save what it was told."),
-    WatchedCounter("chat", counters.SEARCH_DEGRADED, 5, "Searches of documents went by words alone, or not at all."),
     WatchedCounter("chat", counters.RUN_FAILED, 5, "Runs ended with an error that users saw."),
     WatchedCounter("chat", counters.TURN_EVENT_FAILED, 1, "A turn ended unannounced; the bus may be out of reach."),
     WatchedCounter("chat", counters.SHORTEN_FAILED, 5, "Threads with a running summary could not be made short."),
@@ -55,6 +54,8 @@ WATCHED: Final = (
     WatchedCounter("memory_api", counters.PURGE_NOT_QUEUED, 1, "A deleted thread waits for a purge nobody asked for."),
     WatchedCounter("purge", counters.PURGE_REFUSED, 1, "A purge was asked for of a thread that nobody deleted."),
     WatchedCounter("kb_ingest", counters.DOCUMENT_GIVEN_UP, 1, "A document was given up after all its attempts."),
+    WatchedCounter("chat", counters.SPANS_LOST, 5, "What happened in runs could not be noted."),
+    WatchedCounter("summarize", counters.SPANS_LOST, 5, "What happened in summary passes could not be noted."),
     WatchedCounter("kb_ingest", counters.SPANS_LOST, 5, "What happened to documents could not be noted."),
     WatchedCounter("memory_api", counters.MEMORY_DEGRADED, 5, "Memory pages were shown with a part missing."),
 )

@@ -26,7 +26,7 @@ from shared.domain.threads import ThreadRow
 from shared.graphs.agent import AgentDeps, AgentModels, build
 from shared.graphs.agent.topology import TRIGGER_BACKGROUND_AGENT
 from shared.graphs.runs.request import ResumeCommand, RunRequest
-from shared.graphs.runs.run import RunPorts
+from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming
 from shared.services.recall import Recall
 from shared.services.remember import Remember

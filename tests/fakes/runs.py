@@ -15,7 +15,8 @@ from langgraph.graph.state import CompiledStateGraph
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.domain.threads import ThreadRow
 from shared.graphs.runs.request import RunRequest
-from shared.graphs.runs.run import Run, RunPorts
+from shared.graphs.runs.run import Run
+from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.runner import GraphRunner, RunTiming, TakeIn
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.services.recall import Recall

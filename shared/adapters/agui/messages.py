@@ -72,7 +72,10 @@ def _todays_part(part: object) -> object:
             source = {"type": "url", "value": address, "mimeType": kind}
         case _:
             return part
-    return {"type": "image" if kind.startswith("image/") else "document", "source": source}
+    if kind.startswith("image/"):
+        return {"type": "image", "source": source}
+    name = cast("Mapping[str, object]", part).get("filename")
+    return {"type": "document", "source": source, "metadata": {"filename": name}}
 
 
 def _as_sent(message: Message) -> dict[str, Any]:

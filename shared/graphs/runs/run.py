@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,14 +14,10 @@ from langgraph.errors import UnknownInterruptError
 
 from shared.domain import counters
 from shared.domain.errors import InvalidInputError, LeaseLostError
-from shared.domain.events import TurnEnded, TurnOutcome
-from shared.domain.ids import MessageId, RunId
 from shared.domain.kb.citations import passages_found, with_citations
 from shared.domain.root_checkpoint import is_root
-from shared.domain.runs import EventPage, RunRow, RunStatus
-from shared.domain.spans import Trace
 from shared.domain.threads import ThreadStatus
-from shared.domain.turns import Turn, human_ids
+from shared.domain.turns import Turn
 from shared.graphs.agent.envelope import Envelope, TurnMark
 from shared.graphs.runs.admission import Admitted
 from shared.graphs.runs.failures import OUT_OF_TIME, failure_code
@@ -29,12 +25,13 @@ from shared.graphs.runs.graph_stream import Graph, GraphStream
 from shared.graphs.runs.journal import Journal
 from shared.graphs.runs.lease_keeper import LeaseKeeper, StopReason
 from shared.graphs.runs.request import RunRequest
+from shared.graphs.runs.run_ports import RunPorts
+from shared.graphs.runs.running import Running
+from shared.graphs.runs.settlement import Intake, Result, Settlement
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.graphs.runs.turn_input import answered_turn, asked_in, graph_input, not_of, not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.graphs.spans import SpanRecorder
-from shared.ports import Clock, Metrics, Runs, Threads, TurnEvents
-from shared.services.record_spans import KeepTraces
 from shared.services.turn_memory import TurnMemory
 
 _INTERRUPT: Final = "__interrupt__"
@@ -49,43 +46,6 @@ _INTERRUPT_ID: Final = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPorts:
-    """What every run works with.
-
-    Parameters
-    ----------
-    threads, runs, turn_events, clock, metrics
-        The ports.
-    turn_end : str
-        The graph's last node. A partial answer is stored as that node's, so that nothing is left to do after it.
-    traces : KeepTraces or None
-        Keeps what happened in runs; ``None`` for nothing to be noted.
-    """
-
-    threads: Threads
-    runs: Runs
-    turn_events: TurnEvents
-    clock: Clock
-    metrics: Metrics
-    turn_end: str
-    traces: KeepTraces | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """How a run ended: for the client, for the thread's row, for the event bus, and what stays of the run itself.
-
-    Without a ``thread`` the run does not have it any more.
-    """
-
-    status: RunStatus
-    thread: ThreadStatus | None
-    outcome: TurnOutcome | None = None
-    code: str | None = None
-    remembered: Literal["run", "events", "others", "nothing"] = "run"
-
-
 @dataclass(frozen=True, slots=True)
 class _Start:
     """What a run begins with: a turn that answers it already, or what the graph is given."""
@@ -94,7 +54,7 @@ class _Start:
     given: Any
 
 
-class Run:
+class Run(Running):
     """A run that has its thread. Made by the runner, and going on from then on whether or not anybody listens.
 
     Parameters
@@ -129,6 +89,7 @@ class Run:
         ports: RunPorts,
         journal: Journal,
     ) -> None:
+        super().__init__(request.run)
         self._request = request
         self._admitted = admitted
         self._graph = graph
@@ -138,27 +99,24 @@ class Run:
         self._ports = ports
         self._journal = journal
         self._stream = GraphStream(graph, request)
-        self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
         self._mark = TurnMark()
         self._recorder = None if ports.traces is None else SpanRecorder(ports.traces.clock)
         self._was_interrupted = False
-        self._pending: Sequence[Mapping[str, Any]] = ()
-        self._asked: tuple[str, ...] = ()
-        self._taken_in: set[str | None] = set()
+        self._intake = Intake()
+        self._settlement = Settlement(
+            request,
+            admitted,
+            stream=self._stream,
+            saver=saver,
+            keeper=keeper,
+            mark=self._mark,
+            journal=journal,
+            recorder=self._recorder,
+            ports=ports,
+        )
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever started the run may have gone.
         self._accepted.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._driving: asyncio.Task[None] | None = None
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self._request.run
-
-    def begin(self) -> asyncio.Task[None]:
-        """Set the run going; give its task, which never raises."""
-        self._driving = asyncio.create_task(self._drive(), name=f"run-{self.id}")
-        return self._driving
 
     async def accepted(self) -> None:
         """Wait until it is known whether what was asked for fits the thread.
@@ -170,22 +128,9 @@ class Run:
         """
         await asyncio.shield(self._accepted)
 
-    async def outputs(self) -> AsyncIterator[RunOutput]:
-        """Give what comes out of the run, up to and with :class:`Ended`. For one reader."""
-        while True:
-            output = await self._outputs.get()
-            yield output
-            if isinstance(output, Ended):
-                return
-
-    async def finished(self) -> None:
-        """Wait until everything is stored and the thread is free, however often the waiting is cancelled."""
-        if self._driving is not None:
-            await asyncio.shield(self._driving)
-
     async def _drive(self) -> None:
         start: _Start | None = None
-        result: _Result | None = None
+        result: Result | None = None
         try:
             start = await self._prepare()
         except InvalidInputError as error:
@@ -199,16 +144,14 @@ class Run:
                 result = await self._go(start)
             except Exception as error:  # noqa: BLE001 - as above
                 result = self._failure(error)
-        await self._end(result or _Result("error", "error"))
+        await self._end(result or Result("error", "error"))
 
-    async def _end(self, result: _Result) -> None:
+    async def _end(self, result: Result) -> None:
         last: list[RunOutput] = [] if result.code is None else [Failed(result.code)]
         last.append(Ended(result.status))
         for output in last:
             self._journal.write(output, shown=False)
-        # Both before the thread is free: who finds it free finds the rest as well.
-        await asyncio.gather(self._announce(result), self._remember(result), self._keep_trace(result))
-        await self._release(result)
+        await self._settlement.settle(result, self._intake)
         _log.info("run ended", extra={**self._facts(), "status": result.status, "outcome": result.outcome})
         self._journal.show_all()
         for output in last:
@@ -216,10 +159,9 @@ class Run:
 
     async def _turn_away(self, error: InvalidInputError) -> None:
         """Give the thread back as it was; then tell whoever started the run."""
-        result = _Result("error", self._before(), remembered="others")
+        result = Result("error", self._before(), remembered="others")
         # Its read must not outlive the invocation.
-        await asyncio.gather(self._remember(result), self._memory.get())
-        await self._release(result)
+        await asyncio.gather(self._settlement.turn_away(result, self._intake), self._memory.get())
         self._accepted.set_exception(error)
 
     async def _prepare(self) -> _Start:
@@ -231,19 +173,19 @@ class Run:
             When that does not fit the thread.
         """
         request, left = self._request, self._admitted.row.left_run
-        self._pending = self._admitted.row.pending
+        self._intake.pending = self._admitted.row.pending
         if left is not None and request.strategy == "rollback":
             await self._saver.undo(left.run_id)
-            self._pending = not_of(self._pending, {left.run_id})
-        if request.checkpoint_id is not None and not_of(self._pending, {request.run}):
+            self._intake.pending = not_of(self._intake.pending, {left.run_id})
+        if request.checkpoint_id is not None and not_of(self._intake.pending, {request.run}):
             # A run may have died after it stored its question. In a branch that would look as if it had not.
             head = await self._graph.aget_state({"configurable": {"thread_id": request.thread}})
-            self._pending = not_stored(self._pending, {message.id for message in _messages(head.values)})
+            self._intake.pending = not_stored(self._intake.pending, {message.id for message in _messages(head.values)})
         known = self._starts_from(await self._load())
         answered = answered_turn(request, known)
-        given = None if answered is not None else graph_input(request, known, self._pending)
-        self._asked = asked_in(given)
-        self._taken_in = {*self._asked, *(message.id for message in known)}
+        given = None if answered is not None else graph_input(request, known, self._intake.pending)
+        self._intake.asked = asked_in(given)
+        self._intake.taken_in = {*self._intake.asked, *(message.id for message in known)}
         return _Start(answered, given)
 
     async def _load(self) -> CheckpointTuple | None:
@@ -252,29 +194,29 @@ class Run:
             return None
         return await self._saver.load(self._config())
 
-    async def _go(self, start: _Start) -> _Result:
+    async def _go(self, start: _Start) -> Result:
         if start.answered is not None:
             return await self._replay(start.answered)
         reason = await self._run_graph(start.given)
         match reason:
             case None if self._stream.interrupted:
-                return _Result("interrupted", "interrupted")
+                return Result("interrupted", "interrupted")
             case None:
-                return _Result("success", "idle", outcome="completed" if self._mark.ended else None)
+                return Result("success", "idle", outcome="completed" if self._mark.ended else None)
             case "cancelled":
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_CANCELLED)
-                return _Result("interrupted", "idle", outcome="cancelled")
+                return Result("interrupted", "idle", outcome="cancelled")
             case "rolled_back":
                 await self._saver.undo(self._request.run)
                 self._ports.metrics.count(counters.RUN_CANCELLED)
-                return _Result("interrupted", self._before(), remembered="events")
+                return Result("interrupted", self._before(), remembered="events")
             case "out_of_time":
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_FAILED)
-                return _Result("timeout", "error", outcome="failed", code=OUT_OF_TIME)
+                return Result("timeout", "error", outcome="failed", code=OUT_OF_TIME)
             case "deleting":
-                return _Result("interrupted", "idle", remembered="nothing")
+                return Result("interrupted", "idle", remembered="nothing")
             case "lost":
                 raise LeaseLostError("Another run has taken the thread over.")
 
@@ -290,7 +232,7 @@ class Run:
             policy=self._admitted.row.policy,
             memory=self._memory,
             mark=self._mark,
-            asked=self._asked,
+            asked=self._intake.asked,
         )
         configurable = {**envelope.configurable(), **self._fence(), _STRICT_RESUME: self._is_strict()}
         if request.checkpoint_id is not None and not is_root(request.checkpoint_id, request.thread):
@@ -337,7 +279,7 @@ class Run:
         """Run the graph to its end, or until there is a reason to stop; then it has stored what it had."""
         limit = self._request.time_limit
         running = asyncio.create_task(self._pump(given))
-        stopping = asyncio.create_task(self._keeper.until_stopped(self._keep_events))
+        stopping = asyncio.create_task(self._keeper.until_stopped(self._settlement.keep_events))
         reason: StopReason | None = None
         try:
             done, _ = await asyncio.wait(
@@ -371,7 +313,7 @@ class Run:
         async for output in self._stream.outputs(given, config, durability=durability):
             self._give(output)
 
-    async def _replay(self, turn: Turn) -> _Result:
+    async def _replay(self, turn: Turn) -> Result:
         """Give out the stored answer. The turn is announced again only if its run died before it could."""
         self._ports.metrics.count(counters.ANSWER_REPLAYED)
         snapshot = await self._graph.aget_state(self._config())
@@ -385,9 +327,9 @@ class Run:
         self._saver.stored = snapshot.config.get("configurable", {})["checkpoint_id"]
         row = self._admitted.row
         if row.checkpoint_id == self._saver.stored:
-            return _Result("success", "idle")
+            return Result("success", "idle")
         self._mark.set(self._stream.messages)
-        return _Result("success", "idle", outcome="completed")
+        return Result("success", "idle", outcome="completed")
 
     async def _keep_partial(self) -> None:
         """Store what was said of an answer that was stopped, marked as such."""
@@ -410,129 +352,19 @@ class Run:
         """Give what the thread was before the run."""
         return "interrupted" if self._was_interrupted else "idle"
 
-    def _failure(self, error: Exception) -> _Result:
+    def _failure(self, error: Exception) -> Result:
         code = failure_code(error)
         if isinstance(error, UnknownInterruptError | InvalidInputError) and self._saver.stored is None:
             # Nothing was done: what was open is open.
-            return _Result("error", self._before(), code=code)
+            return Result("error", self._before(), code=code)
         self._ports.metrics.count(counters.RUN_FAILED)
         _log.error("run failed", extra={**self._facts(), "code": code}, exc_info=error)
         if isinstance(error, LeaseLostError):
             self._ports.metrics.count(counters.LEASE_LOST)
             # Whoever takes the thread next remembers this run. Until then its row says of it what is true: that its
             # lease has ended.
-            return _Result("error", None, outcome="failed", code=code, remembered="nothing")
-        return _Result("error", "error", outcome="failed", code=code)
-
-    # What stays
-
-    async def _keep_events(self) -> None:
-        """Keep the events so far: somebody follows the run from elsewhere."""
-        pages = self._journal.pages()
-        if pages:
-            await self._save((), pages)
-
-    async def _remember(self, result: _Result) -> None:
-        """Keep the run's row and its events, and the row of a dead run whose thread this one took over."""
-        if result.remembered == "nothing":
-            return
-        now = self._ports.clock.now()
-        row = self._admitted.row
-        rows: list[RunRow] = []
-        if row.run is not None and result.remembered == "run":
-            rows.append(replace(row.run, status=result.status, updated_at=now))
-        if row.left_run is not None:
-            rows.append(replace(row.left_run, status="error", updated_at=now))
-        await self._save(rows, () if result.remembered == "others" else self._journal.pages())
-
-    async def _save(self, rows: Sequence[RunRow], pages: Sequence[EventPage]) -> None:
-        if not rows and not pages:
-            return
-        try:
-            await self._ports.runs.save(self._request.user, rows=rows, pages=pages, now=self._ports.clock.now())
-        except Exception:  # noqa: BLE001 - whatever it is, the turn itself is well
-            _log.exception("run not remembered", extra=self._facts())
-        else:
-            self._journal.kept(pages)
-
-    async def _keep_trace(self, result: _Result) -> None:
-        """Keep what happened, in one write; nothing of it was written while somebody waited."""
-        if self._recorder is None or self._ports.traces is None or result.remembered != "run":
-            return
-        trace = Trace(
-            run_id=self._request.run,
-            thread_id=self._request.thread,
-            origin="chat",
-            message_id=self._question() or MessageId(""),
-            spans=self._recorder.spans(self._request.run),
-        )
-        await self._ports.traces.keep(self._request.user, trace)
-
-    def _question(self) -> MessageId | None:
-        """Give the human message that the run answers, as far as it has come."""
-        asked = human_ids(self._stream.messages) or human_ids(self._request.messages)
-        return self._mark.human_message_id or (asked[-1] if asked else None)
-
-    async def _announce(self, result: _Result) -> None:
-        """Announce the turn's end, now that it is stored. A bus that fails never fails the turn (G15)."""
-        event = self._turn_ended(result)
-        if event is None:
-            return
-        try:
-            await self._ports.turn_events.publish(event)
-        except Exception:  # noqa: BLE001 - whatever it is, the turn itself is well
-            self._ports.metrics.count(counters.TURN_EVENT_FAILED)
-            _log.exception("turn end not announced", extra=self._facts())
-
-    def _turn_ended(self, result: _Result) -> TurnEnded | None:
-        if result.outcome is None or self._saver.stored is None:
-            return None
-        ids: Sequence[MessageId]
-        if self._mark.human_message_id is not None:
-            last, count = self._mark.human_message_id, self._mark.human_count
-        elif ids := human_ids(self._stream.messages):
-            last, count = ids[-1], len(ids)
-        else:
-            return None
-        return TurnEnded(
-            user_id=self._request.user,
-            thread_id=self._request.thread,
-            run_id=self._request.run,
-            human_message_id=last,
-            human_count=count,
-            ended_at=self._ports.clock.now(),
-            outcome=result.outcome,
-        )
-
-    async def _release(self, result: _Result) -> None:
-        if result.thread is None:
-            return
-        # What was not taken in and stored stays for the next run; what was undone or turned away does not.
-        gone = {self._request.run} if result.remembered in ("events", "others") else set[RunId]()
-        try:
-            await self._ports.threads.release(
-                self._request.user,
-                self._request.thread,
-                self._keeper.lease,
-                status=result.thread,
-                now=self._ports.clock.now(),
-                checkpoint_id=self._saver.stored,
-                pending=not_stored(not_of(self._pending, gone), self._stored()),
-            )
-        except Exception:  # noqa: BLE001 - the lease ends by itself
-            _log.exception("lease not released", extra=self._facts())
-
-    def _stored(self) -> set[str | None]:
-        """Give the ids of messages that need no keeping any more: of what is stored, and of what was in it for a while.
-
-        The checkpoint of a run that hardly began has its input as an open step. A later input takes such a step's
-        place, and the question would be lost with it; so it is the state that counts.
-        """
-        if self._saver.stored is None:
-            return set()
-        there = {message.id for message in self._stream.messages}
-        asked = set(human_ids(self._request.messages))
-        return there | self._taken_in if asked <= there else there
+            return Result("error", None, outcome="failed", code=code, remembered="nothing")
+        return Result("error", "error", outcome="failed", code=code)
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}

@@ -21,7 +21,8 @@ from shared.graphs.runs.journal import Journal, NoJournal
 from shared.graphs.runs.lease_keeper import LeaseKeeper
 from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import GraphRequest, RunRequest
-from shared.graphs.runs.run import Run, RunPorts
+from shared.graphs.runs.run import Run
+from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.state_change import StateChange, change_state
 from shared.graphs.runs.stateless_run import StatelessRun
 from shared.graphs.runs.turn_saver import TurnSaver

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from typing import Final
 
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +13,7 @@ from shared.graphs.runs.failures import OUT_OF_TIME, failure_code
 from shared.graphs.runs.graph_stream import Graph, GraphStream
 from shared.graphs.runs.journal import Journal
 from shared.graphs.runs.request import GraphRequest
+from shared.graphs.runs.running import Running
 from shared.graphs.runs.stream import Ended, Failed, RunOutput
 from shared.ports import Metrics
 from shared.services.turn_memory import TurnMemory
@@ -24,7 +24,7 @@ NO_THREAD: Final = "none"
 _log = logging.getLogger(__name__)
 
 
-class StatelessRun:
+class StatelessRun(Running):
     """Runs the graph once. The user's profile is recalled and may be written to, as in every run of theirs.
 
     Parameters
@@ -44,37 +44,13 @@ class StatelessRun:
     def __init__(
         self, request: GraphRequest, *, graph: Graph, memory: TurnMemory, metrics: Metrics, journal: Journal
     ) -> None:
+        super().__init__(request.run)
         self._request = request
         self._memory = memory
         self._metrics = metrics
         self._journal = journal
         # Agents find their own state again by it, within the run.
         self._stream = GraphStream(graph.copy(update={"checkpointer": InMemorySaver()}), request)
-        self._outputs: asyncio.Queue[RunOutput] = asyncio.Queue()
-        self._driving: asyncio.Task[None] | None = None
-
-    @property
-    def id(self) -> str:
-        """The run's id."""
-        return self._request.run
-
-    def begin(self) -> asyncio.Task[None]:
-        """Set the run going; give its task, which never raises."""
-        self._driving = asyncio.create_task(self._drive(), name=f"run-{self.id}")
-        return self._driving
-
-    async def outputs(self) -> AsyncIterator[RunOutput]:
-        """Give what comes out of the run, up to and with :class:`Ended`. For one reader."""
-        while True:
-            output = await self._outputs.get()
-            yield output
-            if isinstance(output, Ended):
-                return
-
-    async def finished(self) -> None:
-        """Wait until the run has ended, however often the waiting is cancelled."""
-        if self._driving is not None:
-            await asyncio.shield(self._driving)
 
     async def _drive(self) -> None:
         self._journal.begin(None, ())

@@ -284,8 +284,12 @@ async def test_a_stopped_run_is_told_as_cancelled_with_what_was_said():
         *(
             ({"messages": [{"role": "user", "id": "u", "content": [part]}]}, named)
             for part, named in (
-                ({"type": "document", "source": {"type": "data", "value": "aGk=", "mimeType": "text/plain"}}, "texts"),
-                ({"type": "binary", "mimeType": "application/pdf", "data": "aGk="}, "texts"),
+                (
+                    {"type": "document", "source": {"type": "url", "value": "https://a.test/b", "mimeType": "a/b"}},
+                    "texts",
+                ),
+                ({"type": "binary", "mimeType": "application/pdf", "url": "https://a.test/b.pdf"}, "texts"),
+                ({"type": "binary", "mimeType": "application/pdf", "data": "no base64"}, "base64"),
                 ({"type": "binary", "mimeType": "image/png", "url": "https://a.test/b.png"}, "images"),
                 ({"type": "binary", "mimeType": "image/png"}, "messages.0.user.content"),
                 ({"type": "binary", "mimeType": "image/tiff", "data": "aGk="}, "image/png"),

@@ -155,10 +155,20 @@ async def test_a_run_without_a_thread_reads_files_too(chat):
     assert "The heron nests in March." in str(api.model.requests[0].messages)
 
 
-async def test_an_agui_client_sends_a_document_and_resends_the_conversation(chat):
+@pytest.mark.parametrize(
+    "part",
+    [
+        {
+            "type": "document",
+            "source": {"type": "data", "value": DATA, "mimeType": "text/markdown"},
+            "metadata": {"filename": "herons.md"},
+        },
+        {"type": "binary", "mimeType": "text/markdown", "data": DATA, "filename": "herons.md"},
+    ],
+    ids=["document", "as before version 1"],
+)
+async def test_an_agui_client_sends_a_document_and_resends_the_conversation(chat, part):
     api, library = chat
-    source = {"type": "data", "value": DATA, "mimeType": "text/markdown"}
-    part = {"type": "document", "source": source, "metadata": {"filename": "herons.md"}}
     asked = {"id": "h1", "role": "user", "content": [{"type": "text", "text": "When?"}, part]}
     body = {"threadId": THREAD, "runId": "r", "state": {}, "tools": [], "context": [], "forwardedProps": {}}
 

@@ -447,5 +447,5 @@ async def test_a_refused_run_keeps_what_others_left_and_remembers_the_dead_one()
     await runs.run(thread, "Next")
 
     assert (row.status, [message["content"] for message in row.pending]) == ("idle", ["Lost"])
-    assert [(each.run_id, each.status) for each in await rows_of(runs, thread)][1] == (dead, "error")
+    assert (dead, "error") in [(each.run_id, each.status) for each in await rows_of(runs, thread)]
     assert await runs.texts(thread) == ["Hi", "One.", "Lost", "Next", "Two."]
