@@ -250,9 +250,15 @@ class ModelUnavailableError(ModelError):
 
 
 class ModelRefusedError(ModelError):
-    """The model refused the request (content policy, malformed input, no access)."""
+    """The model refused the request: content policy, or an input that it does not take."""
 
     code = "MODEL_REFUSED"
+
+
+class ModelForbiddenError(ModelError):
+    """The product may not use the model, or there is no such model: whoever runs the product has to see to it."""
+
+    code = "MODEL_FORBIDDEN"
 
 
 class EventAheadOfCheckpointError(EverthreadError):

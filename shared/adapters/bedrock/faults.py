@@ -13,6 +13,7 @@ from urllib3.exceptions import ReadTimeoutError as StreamTimeoutError
 
 from shared.domain.errors import (
     ModelError,
+    ModelForbiddenError,
     ModelRefusedError,
     ModelThrottledError,
     ModelTimeoutError,
@@ -33,8 +34,8 @@ _BY_NAME: Final[Mapping[str, type[ModelError]]] = {
     "internalfailure": ModelUnavailableError,
     "serviceunavailable": ModelUnavailableError,
     "validation": ModelRefusedError,
-    "accessdenied": ModelRefusedError,
-    "resourcenotfound": ModelRefusedError,
+    "accessdenied": ModelForbiddenError,
+    "resourcenotfound": ModelForbiddenError,
 }
 
 _TEXTS: Final[Mapping[type[ModelError], str]] = {
@@ -42,6 +43,7 @@ _TEXTS: Final[Mapping[type[ModelError], str]] = {
     ModelTimeoutError: "The model did not answer in time.",
     ModelUnavailableError: "The model cannot be reached at the moment.",
     ModelRefusedError: "The model refused the request.",
+    ModelForbiddenError: "The model may not be used, or is not there.",
     ModelError: "The model gave nothing that can be used.",
 }
 

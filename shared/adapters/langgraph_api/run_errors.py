@@ -12,6 +12,7 @@ _MESSAGES: Final = {
         "The model does not take this message. It is kept, but its images and files are not sent again: go on with "
         "another message, or edit this one."
     ),
+    "MODEL_FORBIDDEN": "The model may not be used here. Your message is kept; whoever runs the service has to act.",
     "MODEL_ERROR": "The model gave no usable answer. Your message is kept; try again.",
     "STORE_UNAVAILABLE": "The thread cannot be read or stored at the moment; try again in a while.",
     "RUN_FAILED": "The run failed. Your message is kept; try again.",

@@ -15,6 +15,7 @@ from shared.adapters.bedrock.attempts import Attempts
 from shared.adapters.bedrock.chat_models import chat_model
 from shared.domain.errors import (
     ModelError,
+    ModelForbiddenError,
     ModelRefusedError,
     ModelThrottledError,
     ModelTimeoutError,
@@ -247,8 +248,8 @@ async def test_after_the_first_word_nothing_is_tried_again(
         (Refuse(408, "ModelTimeoutException"), ModelTimeoutError, 3),
         (Refuse(500, "InternalServerException"), ModelUnavailableError, 3),
         (Refuse(400, "ValidationException"), ModelRefusedError, 1),
-        (Refuse(403, "AccessDeniedException"), ModelRefusedError, 1),
-        (Refuse(404, "ResourceNotFoundException"), ModelRefusedError, 1),
+        (Refuse(403, "AccessDeniedException"), ModelForbiddenError, 1),
+        (Refuse(404, "ResourceNotFoundException"), ModelForbiddenError, 1),
         (Refuse(400, "ValidationException", "Input is too long for requested model."), ModelRefusedError, 1),
     ],
     ids=lambda value: getattr(value, "code", None) if isinstance(value, Refuse) else "",

@@ -12,6 +12,7 @@ from shared.adapters.bedrock.chat_models import chat_model
 from shared.adapters.bedrock.summarizer import INSTRUCTIONS, BedrockSummarizer
 from shared.domain.errors import (
     ModelError,
+    ModelForbiddenError,
     ModelRefusedError,
     ModelThrottledError,
     ModelTimeoutError,
@@ -126,7 +127,7 @@ async def test_no_entries_is_an_answer(client, wire):
         ("ServiceUnavailableException", ModelUnavailableError),
         ("ModelTimeoutException", ModelTimeoutError),
         ("ValidationException", ModelRefusedError),
-        ("AccessDeniedException", ModelRefusedError),
+        ("AccessDeniedException", ModelForbiddenError),
         ("InternalServerException", ModelUnavailableError),
     ],
 )
