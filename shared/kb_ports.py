@@ -370,8 +370,11 @@ class UploadOffers(Protocol):
 class UploadWriter(Protocol):
     """Writes uploads itself, for files that come by another way than a presigned request."""
 
-    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
-        """Write an object, unless there is one of this key; say whether it was written. Raises ``StoreError``."""
+    async def write(self, key: str, data: bytes, *, media_type: str, over: bool = False) -> bool:
+        """Write an object, unless there is one of this key; say whether it was written. Raises ``StoreError``.
+
+        With ``over`` it takes the place of the one that is there.
+        """
         ...
 
 

@@ -11,7 +11,7 @@ from shared.domain.errors import InvalidInputError, StoreError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.folders import FolderId, Folders
 from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
-from shared.domain.kb.records import DocumentRecord, StaleRunError
+from shared.domain.kb.records import EXPECTED_RUN, DocumentRecord, StaleRunError
 from shared.domain.kb.reprocess import ProcessingError, ReprocessMode, reprocess
 from shared.domain.kb.states import DocumentState, IllegalTransitionError
 from shared.domain.spans import Span, settled
@@ -198,10 +198,14 @@ class ManageDocuments:
             When the user has none of this id.
         StaleRunError
             When it was uploaded again at this moment.
+        ProcessingError
+            When its file has come with a message and the event of the object has not: that would bring it back.
         StoreError
             When database or queue cannot answer; deleting it again does the rest.
         """
         record = await self._records.get(user, document)
+        if record.run == EXPECTED_RUN and not record.is_stuck(self._clock.now()):
+            raise ProcessingError("The document has only just arrived. Try again in a moment.")
         # First: once the row says so, nobody would ask again for what was not queued.
         await self._queue.remove(DocumentRemoval(user_id=user, document_id=document, run=record.run, key=record.key))
         if record.sha256:

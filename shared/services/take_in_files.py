@@ -109,7 +109,8 @@ class TakeInFiles:
             document = document_id_for(user, key)
             await self._uploads.write(key, data, media_type=media_type)
             # After the object: an upload that never arrived is not waited for.
-            await self._documents.expect_upload(user, key, size=len(data), now=self._clock.now())
+            if await self._documents.expect_upload(user, key, size=len(data), now=self._clock.now()):
+                await self._uploads.write(key, data, media_type=media_type, over=True)
             known[digest] = document
             _log.info("file of a message stored", extra={"document_id": document, "size": len(data)})
         return waiting_part(document, name, media_type, digest)
