@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from langchain_core.messages import AnyMessage
+
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
 from shared.domain.kb.folders import FolderId, Folders
@@ -153,8 +155,13 @@ class PageStore(Protocol):
         """Keep pages of a reading; those that are there already are replaced. Raises ``StoreError``."""
         ...
 
-    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
-        """Read all pages of a reading in order; empty when there are none for this user. Raises ``StoreError``."""
+    async def of_reading(
+        self, user: UserId, document: DocumentId, reading: int, *, characters: int | None = None
+    ) -> Sequence[Page]:
+        """Read the pages of a reading in order; empty when there are none for this user. Raises ``StoreError``.
+
+        With ``characters`` it may stop after the first pages that have so many together.
+        """
         ...
 
     async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
@@ -251,6 +258,14 @@ class DocumentRecords(Protocol):
 
     async def purge(self, user: UserId) -> None:
         """Remove all that is known of any document of a user, markers too."""
+        ...
+
+
+class MessageDocuments(Protocol):
+    """Shows what is in the files of messages."""
+
+    async def shown(self, user: UserId | None, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+        """Give the messages, one for one, with the texts of their documents. Raises ``StoreError``."""
         ...
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage
 from shared.domain.documents import document_id_for
 from shared.domain.errors import EverthreadError, InvalidInputError
 from shared.domain.ids import DocumentId, UserId
-from shared.domain.kb.file_parts import Part, has_bytes, parts_of, unstored_part, waiting_part, with_parts
+from shared.domain.kb.file_parts import Part, has_bytes, parts_of, plain_name, unstored_part, waiting_part, with_parts
 from shared.domain.kb.records import CHAT_FOLDER
 from shared.domain.kb.states import DocumentState
 from shared.domain.prompt import inert
@@ -113,7 +113,7 @@ class TakeInFiles:
                 await self._uploads.write(key, data, media_type=media_type, over=True)
             known[digest] = document
             _log.info("file of a message stored", extra={"document_id": document, "size": len(data)})
-        return waiting_part(document, name, media_type, digest)
+        return waiting_part(document, plain_name(name), media_type, digest)
 
     async def _by_bytes(self, user: UserId) -> dict[str, DocumentId]:
         return {

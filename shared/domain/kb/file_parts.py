@@ -2,7 +2,7 @@
 
 A part with bytes becomes one that names the document of these bytes (``file_id``) before anything is stored. Once the
 document has been waited for, the part gets a sibling ``kb_ref`` and its name begins with ``[kb:<document>]``; what has
-that is done (rows KB16 and KB17).
+both is done (rows KB16 and KB17).
 """
 
 import re
@@ -42,12 +42,21 @@ def has_bytes(part: object) -> bool:
     return _is(FILE, part) and isinstance(cast("dict[str, Any]", part).get("base64"), str)
 
 
-def waited_for(part: object) -> DocumentId | None:
-    """Give the document that a part waits for; ``None`` when it is no file or was handled."""
+def waited_for(part: object, marked: frozenset[DocumentId]) -> DocumentId | None:
+    """Give the document that a part waits for; ``None`` when it is no file or was handled.
+
+    Parameters
+    ----------
+    part : object
+        A part of a message.
+    marked : frozenset of str
+        The documents that the message's marks name. A file may be called as if it were marked.
+    """
     if not _is(FILE, part):
         return None
     fields = cast("dict[str, Any]", part)
-    return None if _PREFIX.match(str(fields.get("filename", ""))) else document_or_none(fields.get("file_id"))
+    document = document_or_none(fields.get("file_id"))
+    return None if document in marked and _PREFIX.match(str(fields.get("filename", ""))) else document
 
 
 def referred_to(part: object) -> DocumentId | None:
@@ -55,9 +64,19 @@ def referred_to(part: object) -> DocumentId | None:
     return document_or_none(cast("dict[str, Any]", part).get("docId")) if _is(KB_REF, part) else None
 
 
-def is_handled_file(part: object) -> bool:
-    """Say whether a part is a file that a ``kb_ref`` stands beside."""
-    return _is(FILE, part) and _PREFIX.match(str(cast("dict[str, Any]", part).get("filename", ""))) is not None
+def marked_in(message: AnyMessage) -> frozenset[DocumentId]:
+    """Give the documents that the ``kb_ref`` parts of a message name."""
+    return frozenset(document for part in parts_of(message) if (document := referred_to(part)) is not None)
+
+
+def is_file(part: object) -> bool:
+    """Say whether a part is a file, in the product's own shape."""
+    return _is(FILE, part)
+
+
+def names_document(part: object) -> bool:
+    """Say whether a part is a file whose document is known: it is not sent, its text is."""
+    return _is(FILE, part) and document_or_none(cast("dict[str, Any]", part).get("file_id")) is not None
 
 
 def marked(part: Mapping[str, Any], document: DocumentId) -> list[Part]:
@@ -82,7 +101,10 @@ def parts_of(message: AnyMessage) -> Sequence[Part]:
 
 def waits(messages: Iterable[AnyMessage]) -> bool:
     """Say whether some file of a thread was not handled."""
-    return any(has_bytes(part) or waited_for(part) is not None for message in messages for part in parts_of(message))
+    return any(
+        next(documents_in([message]), None) is not None or any(map(has_bytes, parts_of(message)))
+        for message in messages
+    )
 
 
 def with_parts(message: AnyMessage, change: Callable[[Part], Iterable[Part]]) -> AnyMessage:
@@ -95,8 +117,9 @@ def with_parts(message: AnyMessage, change: Callable[[Part], Iterable[Part]]) ->
 def documents_in(messages: Iterable[AnyMessage]) -> Iterator[DocumentId]:
     """Give the documents whose files wait."""
     for message in messages:
+        marked = marked_in(message)
         for part in parts_of(message):
-            if (document := waited_for(part)) is not None:
+            if (document := waited_for(part, marked)) is not None:
                 yield document
 
 
