@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
-
-from langchain_core.messages import AnyMessage
+from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
@@ -17,6 +15,10 @@ from shared.domain.kb.pages import Page
 from shared.domain.kb.parsed import PageScan, ParsedDocument
 from shared.domain.kb.records import DocumentRecord
 from shared.domain.spans import Span
+
+if TYPE_CHECKING:
+    # As in ``shared.ports``.
+    from langchain_core.messages import AnyMessage
 
 MAX_HITS: Final = 100
 """How many hits one query may ask for."""
@@ -184,6 +186,10 @@ class OcrTexts(Protocol):
         """Keep texts by their pages; those that are there already are replaced. Raises ``StoreError``."""
         ...
 
+    async def has_any(self, user: UserId, sha256: str = "") -> bool:
+        """Say whether there is any text of a file; of whichever without one. Raises ``StoreError``."""
+        ...
+
     async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
         """Remove the texts of all other files. Raises ``StoreError``; done again, it goes on."""
         ...
@@ -264,7 +270,7 @@ class DocumentRecords(Protocol):
 class MessageDocuments(Protocol):
     """Shows what is in the files of messages."""
 
-    async def shown(self, user: UserId | None, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    async def shown(self, user: UserId | None, messages: "Sequence[AnyMessage]") -> "Sequence[AnyMessage]":
         """Give the messages, one for one, with the texts of their documents. Raises ``StoreError``."""
         ...
 

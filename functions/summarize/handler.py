@@ -52,4 +52,4 @@ keep = settings.keep_traces_for
 rows = None if keep is None else DynamoTraces(aws.client("dynamodb"), settings.memory_table, keep=keep)
 traces = None if rows is None else KeepTraces(rows, SystemClock(), metrics)
 graph = build(threads=threads, service=service, metrics=metrics)
-handler = observed(handler_of(graph, metrics, traces=traces), metrics)
+handler = observed(handler_of(graph, metrics, threads=threads, traces=traces), metrics)

@@ -14,7 +14,6 @@ from shared.domain.errors import EverthreadError, InvalidInputError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.file_parts import Part, has_bytes, parts_of, plain_name, unstored_part, waiting_part, with_parts
 from shared.domain.kb.records import CHAT_FOLDER
-from shared.domain.kb.states import DocumentState
 from shared.domain.prompt import inert
 from shared.domain.uploads import UploadTooLargeError, legal_media_type, upload_key
 from shared.kb_ports import DocumentRecords, UploadWriter
@@ -116,11 +115,7 @@ class TakeInFiles:
         return waiting_part(document, plain_name(name), media_type, digest)
 
     async def _by_bytes(self, user: UserId) -> dict[str, DocumentId]:
-        return {
-            record.sha256: record.id
-            for record in await self._records.of_user(user)
-            if record.sha256 and record.state is DocumentState.READY and record.duplicate_of is None
-        }
+        return {record.sha256: record.id for record in await self._records.of_user(user) if record.stands_for_its_bytes}
 
 
 def _decoded(data: str) -> bytes:

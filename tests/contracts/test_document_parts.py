@@ -243,6 +243,14 @@ async def test_what_was_read_comes_back_by_file_and_page(texts):
     assert await texts.get(ANNA, OTHER_DIGEST, [1]) == await texts.get(BEN, DIGEST, [1]) == {}
 
 
+async def test_whether_anything_was_read_is_known_of_each_file_and_user(texts):
+    assert not await texts.has_any(ANNA)
+    await texts.save(ANNA, DIGEST, read(3))
+    assert [await texts.has_any(ANNA), await texts.has_any(ANNA, DIGEST)] == [True, True]
+    assert not await texts.has_any(ANNA, OTHER_DIGEST)
+    assert not await texts.has_any(BEN)
+
+
 async def test_only_the_texts_of_some_files_are_kept(texts):
     digests = [f"{number:064x}" for number in (1, 2, 16, 17)]
     for digest in digests:

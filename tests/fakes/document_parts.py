@@ -99,6 +99,10 @@ class InMemoryOcrTexts(Faults):
         self._called("save")
         self.kept |= {(user, sha256, number): text for number, text in texts.items()}
 
+    async def has_any(self, user: UserId, sha256: str = "") -> bool:
+        self._called("has_any")
+        return any(owner == user and sha256 in ("", digest) for owner, digest, _ in self.kept)
+
     async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
         self._called("keep_only")
         wanted = set(digests)

@@ -5,8 +5,11 @@ document has been waited for, the part gets a sibling ``kb_ref`` and its name be
 both is done (rows KB16 and KB17).
 """
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -129,6 +132,62 @@ def document_or_none(value: object) -> DocumentId | None:
         return parse_document_id(value) if isinstance(value, str) else None
     except InvalidIdError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What a file in a message is known by.
+
+    Parameters
+    ----------
+    sha256 : str
+        Of its bytes; empty where only the document is known.
+    document : str or None
+        Its document; ``None`` where only the bytes are known.
+    """
+
+    sha256: str
+    document: DocumentId | None
+
+    def may_be(self, other: "FileIdentity") -> bool:
+        """Say whether both may be one file: by their bytes where both know these, else by their documents."""
+        if self.sha256 and other.sha256:
+            return self.sha256 == other.sha256
+        return None in (self.document, other.document) or self.document == other.document
+
+
+def files_in(content: object) -> Sequence[FileIdentity]:
+    """Give the files of a message's content, each once: as it came, as it waits, or as it is marked.
+
+    Parameters
+    ----------
+    content : object
+        A text, which has none, or parts.
+    """
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    marked = {document for part in parts if (document := referred_to(part)) is not None}
+    return [
+        FileIdentity(_sha256_of(cast("dict[str, Any]", part)), document)
+        for part in parts
+        if (document := _document_of(part)) is not None or has_bytes(part)
+        if not (is_file(part) and document in marked)
+    ]
+
+
+def _document_of(part: object) -> DocumentId | None:
+    return referred_to(part) or (
+        document_or_none(cast("dict[str, Any]", part).get("file_id")) if is_file(part) else None
+    )
+
+
+def _sha256_of(part: Mapping[str, Any]) -> str:
+    known = part.get("attachmentId") or part.get("attachment_id")
+    if isinstance(known, str):
+        return known
+    try:
+        return hashlib.sha256(base64.b64decode(part["base64"], validate=True)).hexdigest() if has_bytes(part) else ""
+    except ValueError:
+        return ""
 
 
 def _is(kind: str, part: object) -> bool:
