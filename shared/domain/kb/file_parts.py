@@ -10,12 +10,14 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
-
-from langchain_core.messages import AnyMessage, HumanMessage
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from shared.domain.errors import InvalidIdError
 from shared.domain.ids import DocumentId, parse_document_id
+
+if TYPE_CHECKING:
+    # As in ``shared.ports``.
+    from langchain_core.messages import AnyMessage
 
 FILE: Final = "file"
 KB_REF: Final = "kb_ref"
@@ -67,7 +69,7 @@ def referred_to(part: object) -> DocumentId | None:
     return document_or_none(cast("dict[str, Any]", part).get("docId")) if _is(KB_REF, part) else None
 
 
-def marked_in(message: AnyMessage) -> frozenset[DocumentId]:
+def marked_in(message: "AnyMessage") -> frozenset[DocumentId]:
     """Give the documents that the ``kb_ref`` parts of a message name."""
     return frozenset(document for part in parts_of(message) if (document := referred_to(part)) is not None)
 
@@ -97,12 +99,12 @@ def plain_name(filename: str) -> str:
     return _PREFIX.sub("", filename).strip()
 
 
-def parts_of(message: AnyMessage) -> Sequence[Part]:
+def parts_of(message: "AnyMessage") -> Sequence[Part]:
     """Give the parts of what a person said; empty for a plain text and for other messages."""
-    return message.content if isinstance(message, HumanMessage) and isinstance(message.content, list) else ()
+    return message.content if message.type == "human" and isinstance(message.content, list) else ()
 
 
-def waits(messages: Iterable[AnyMessage]) -> bool:
+def waits(messages: "Iterable[AnyMessage]") -> bool:
     """Say whether some file of a thread was not handled."""
     return any(
         next(documents_in([message]), None) is not None or any(map(has_bytes, parts_of(message)))
@@ -110,14 +112,14 @@ def waits(messages: Iterable[AnyMessage]) -> bool:
     )
 
 
-def with_parts(message: AnyMessage, change: Callable[[Part], Iterable[Part]]) -> AnyMessage:
+def with_parts(message: "AnyMessage", change: Callable[[Part], Iterable[Part]]) -> "AnyMessage":
     """Give a message, under its id, with each part replaced by others; the same one when nothing changes."""
     before = parts_of(message)
     after = [new for part in before for new in change(part)]
     return message if after == list(before) else message.model_copy(update={"content": after})
 
 
-def documents_in(messages: Iterable[AnyMessage]) -> Iterator[DocumentId]:
+def documents_in(messages: "Iterable[AnyMessage]") -> Iterator[DocumentId]:
     """Give the documents whose files wait."""
     for message in messages:
         marked = marked_in(message)
