@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
@@ -15,6 +15,10 @@ from shared.domain.kb.pages import Page
 from shared.domain.kb.parsed import PageScan, ParsedDocument
 from shared.domain.kb.records import DocumentRecord
 from shared.domain.spans import Span
+
+if TYPE_CHECKING:
+    # As in ``shared.ports``.
+    from langchain_core.messages import AnyMessage
 
 MAX_HITS: Final = 100
 """How many hits one query may ask for."""
@@ -153,8 +157,13 @@ class PageStore(Protocol):
         """Keep pages of a reading; those that are there already are replaced. Raises ``StoreError``."""
         ...
 
-    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
-        """Read all pages of a reading in order; empty when there are none for this user. Raises ``StoreError``."""
+    async def of_reading(
+        self, user: UserId, document: DocumentId, reading: int, *, characters: int | None = None
+    ) -> Sequence[Page]:
+        """Read the pages of a reading in order; empty when there are none for this user. Raises ``StoreError``.
+
+        With ``characters`` it may stop after the first pages that have so many together.
+        """
         ...
 
     async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
@@ -175,6 +184,10 @@ class OcrTexts(Protocol):
 
     async def save(self, user: UserId, sha256: str, texts: Mapping[int, OcrText]) -> None:
         """Keep texts by their pages; those that are there already are replaced. Raises ``StoreError``."""
+        ...
+
+    async def has_any(self, user: UserId, sha256: str = "") -> bool:
+        """Say whether there is any text of a file; of whichever without one. Raises ``StoreError``."""
         ...
 
     async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
@@ -251,6 +264,14 @@ class DocumentRecords(Protocol):
 
     async def purge(self, user: UserId) -> None:
         """Remove all that is known of any document of a user, markers too."""
+        ...
+
+
+class MessageDocuments(Protocol):
+    """Shows what is in the files of messages."""
+
+    async def shown(self, user: UserId | None, messages: "Sequence[AnyMessage]") -> "Sequence[AnyMessage]":
+        """Give the messages, one for one, with the texts of their documents. Raises ``StoreError``."""
         ...
 
 
@@ -370,8 +391,11 @@ class UploadOffers(Protocol):
 class UploadWriter(Protocol):
     """Writes uploads itself, for files that come by another way than a presigned request."""
 
-    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
-        """Write an object, unless there is one of this key; say whether it was written. Raises ``StoreError``."""
+    async def write(self, key: str, data: bytes, *, media_type: str, over: bool = False) -> bool:
+        """Write an object, unless there is one of this key; say whether it was written. Raises ``StoreError``.
+
+        With ``over`` it takes the place of the one that is there.
+        """
         ...
 
 

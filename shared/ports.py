@@ -392,10 +392,22 @@ class Documents(Protocol):
         """
         ...
 
-    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> bool:
         """Keep a ``PENDING`` row for an object that was just written, until its event tells more (row KB06).
 
-        Where there is a row already, whatever it says, nothing changes. Raises ``StoreError``.
+        Where there is a row already nothing changes, but a deleted document comes back, and what was still to remove
+        it stops. Late events of its old object change nothing.
+
+        Returns
+        -------
+        bool
+            Whether the document was deleted, or expected already. Its object may have been removed since it was
+            written: it has to be written again, over what is there.
+
+        Raises
+        ------
+        StoreError
+            When the database cannot answer.
         """
         ...
 

@@ -67,9 +67,9 @@ _EVENTS: Final[Mapping[str, str]] = {
 _MESSAGES: Final = (
     ("A message whose id the thread has, with the same words", """The thread keeps its own. If it is the last one of the
         input and has its answer, that answer is given without a call of the model; words count, not whether they come
-        as a text or as parts."""),
-    ("The same with other words", """422. A message is edited by a run that starts at the checkpoint before it. Only a
-        question that has no reply yet is put in place of the old."""),
+        as a text or as parts; images and files count where they come along."""),
+    ("The same with other words, images or files", """422. A message is edited by a run that starts at the checkpoint
+        before it. Only a question that has no reply yet is put in place of the old."""),
     ("Two messages of one request with one id, or a human message with the id of an answer", "422."),
     ("Images", """PNG, JPEG, GIF and WebP in the message itself, each up to 3.75 MB and 8,000 pixels a side, 20 in a
         message, in the shapes of LangChain, LangChain.js and OpenAI; the data must be what it says it is. Else
@@ -81,7 +81,7 @@ _MESSAGES: Final = (
         whole numbers of more than 64 bits, NaN, halves of surrogate pairs, more than 64 levels, broken JSON. The
         message has `faulty_calls` in its `response_metadata`."""),
     ("A message that the model refuses", """`MODEL_REFUSED`; the message stays in the thread. Later turns do not send
-        images and files of messages that were never answered, and if the model refuses all the same, it is asked once
+        images of messages that were never answered, and if the model refuses all the same, it is asked once
         more with what was said in answered turns only."""),
 )  # fmt: skip
 _PARTS: Final = (

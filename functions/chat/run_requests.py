@@ -13,6 +13,7 @@ from langchain_core.utils.uuid import uuid7
 from functions.chat.wiring import GRAPH_ID
 from shared.adapters.langgraph_api.assistants import check_assistant
 from shared.adapters.langgraph_api.bodies import Checkpoint, CommandBody, RunCreate, SendTo
+from shared.adapters.langgraph_api.files import holds_file
 from shared.adapters.langgraph_api.messages import message_changes_of, messages_of
 from shared.adapters.langgraph_api.run_events import GRAPH_MODES
 from shared.adapters.langgraph_api.run_options import check_options
@@ -167,6 +168,9 @@ def _messages(body: RunCreate) -> Sequence[AnyMessage]:
 def _command(body: CommandBody, nodes: frozenset[str]) -> ResumeCommand:
     goto = [Goto(to.node, to.input, has_input=True) if isinstance(to, SendTo) else Goto(to) for to in body.goto or ()]
     _nodes([to.node for to in goto], "command.goto", nodes)
+    _without_files(body.resume, "command.resume")
+    for number, to in enumerate(goto):
+        _without_files(to.input, f"command.goto.{number}.input")
     has_resume = "resume" in body.model_fields_set
     if not (has_resume or goto or body.update):
         raise InvalidInputError("command: There is nothing in it.")
@@ -176,6 +180,12 @@ def _command(body: CommandBody, nodes: frozenset[str]) -> ResumeCommand:
         update=None if body.update is None else state_change(body.update.messages, "command.update.messages"),
         goto=goto,
     )
+
+
+def _without_files(value: object, where: str) -> None:
+    """Refuse the bytes of files where they would go into checkpoints as they are."""
+    if holds_file(value):
+        raise InvalidInputError(f"{where}: A file comes in a message of command.update, or is named by its file_id.")
 
 
 def _durability(body: RunCreate) -> Durability:

@@ -88,7 +88,9 @@ async def show_spans(
     thread_id: str,
     user: User,
     traces: Traces,
-    message_id: Annotated[str | None, Query(description="Only runs that answer this human message.")] = None,
+    message_id: Annotated[
+        str | None, Query(alias="messageId", description="Only runs that answer this human message.")
+    ] = None,
 ) -> TracesBody:
     """Show what happened in the runs of a thread, step by step."""
     return TracesBody.of(await traces.of_thread(user, _thread(thread_id), message_id))

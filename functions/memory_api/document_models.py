@@ -72,7 +72,7 @@ class DocumentBody(Body):
             state=record.state,
             reason=record.reason,
             retryable=record.state.may_be_retried,
-            searchable=record.live_version > 0 or record.duplicate_of is not None,
+            searchable=record.is_searchable,
             kind=record.kind,
             size=record.size,
             pages=record.pages,

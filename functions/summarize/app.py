@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from shared.adapters.observability import InvocationContext, code_of
 from shared.domain import counters
-from shared.domain.errors import EverthreadError, MalformedEventError
+from shared.domain.errors import EverthreadError, MalformedEventError, StoreError, ThreadNotFoundError
 from shared.domain.events import DETAIL_TYPE, SOURCE, TurnEnded
 from shared.domain.ids import thread_id_or_none, user_id_or_none
 from shared.domain.spans import Trace
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.background.state import BackgroundState
 from shared.graphs.spans import SpanRecorder
-from shared.ports import Metrics
+from shared.ports import Metrics, Threads
 from shared.services.record_spans import KeepTraces
 
 BackgroundGraph = CompiledStateGraph[BackgroundState, None, BackgroundState, BackgroundState]
@@ -27,12 +27,12 @@ BackgroundGraph = CompiledStateGraph[BackgroundState, None, BackgroundState, Bac
 _log = logging.getLogger(__name__)
 
 
-# What a turn end comes to when no window was due, or another pass has it: nothing happened that is worth a write.
-_PASSES: Final = frozenset({"written", "failed", "lost"})
+# In all other cases the model was not asked, or what it said came too late for a thread that may be gone.
+_PASSES: Final = frozenset({"written", "failed"})
 
 
 def handler_of(
-    graph: BackgroundGraph, metrics: Metrics, *, traces: KeepTraces | None = None
+    graph: BackgroundGraph, metrics: Metrics, *, threads: Threads, traces: KeepTraces | None = None
 ) -> Callable[[object, InvocationContext], dict[str, list[str]]]:
     """Make the Lambda handler.
 
@@ -42,6 +42,8 @@ def handler_of(
         The background graph; run once for each turn end.
     metrics : Metrics
         Counts what cannot be understood.
+    threads : Threads
+        Says whether a thread lives: its purge does not come again for a trace that is written after it.
     traces : KeepTraces, optional
         Keeps what happened in passes.
 
@@ -57,7 +59,7 @@ def handler_of(
     def handle(delivery: object, _context: InvocationContext) -> dict[str, list[str]]:
         return asyncio.run(_handle(background, metrics, delivery))
 
-    background = _Background(graph, traces)
+    background = _Background(graph, threads, traces)
     return handle
 
 
@@ -66,6 +68,7 @@ class _Background:
     """The graph, and who keeps what happens in it."""
 
     graph: BackgroundGraph
+    threads: Threads
     traces: KeepTraces | None
 
     async def after(self, turn: TurnEnded) -> str:
@@ -76,7 +79,7 @@ class _Background:
             return _outcome(await self.graph.ainvoke({"turn": turn}, config))  # pyright: ignore[reportUnknownMemberType]
         recorder = SpanRecorder(self.traces.clock)
         outcome = _outcome(await self.graph.ainvoke({"turn": turn}, {**config, "callbacks": [recorder]}))  # pyright: ignore[reportUnknownMemberType]
-        if outcome in _PASSES:
+        if outcome in _PASSES and await self._lives(turn):
             trace = Trace(
                 run_id=turn.run_id,
                 thread_id=turn.thread_id,
@@ -86,6 +89,17 @@ class _Background:
             )
             await self.traces.keep(turn.user_id, trace)
         return outcome
+
+    async def _lives(self, turn: TurnEnded) -> bool:
+        try:
+            await self.threads.get(turn.user_id, turn.thread_id)
+        except ThreadNotFoundError:
+            return False
+        except StoreError as error:
+            # The pass itself is well.
+            _log.warning("trace not written", extra={"code": error.code, "run_id": turn.run_id})
+            return False
+        return True
 
 
 def _outcome(state: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from shared.adapters.dynamodb.traces import DynamoTraces
 from shared.adapters.observability import EmfMetrics, configure_logging, observed
 from shared.graphs.background.graph import build
 from shared.services.record_spans import KeepTraces
-from shared.services.show_documents import DocumentedMessages, ShowDocuments
+from shared.services.show_documents import ShowDocuments
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from shared.settings import SummarizeSettings
 
@@ -36,22 +36,20 @@ model = chat_model(
 )
 service = SummarizeThread(
     threads=threads,
-    messages=DocumentedMessages(
-        DynamoThreadMessages(aws.client("dynamodb"), settings.checkpoint_table),
-        ShowDocuments(
-            DynamoDocuments(aws.client("dynamodb"), settings.memory_table),
-            DynamoPages(aws.client("dynamodb"), settings.memory_table),
-            token_budget=settings.document_token_budget,
-        ),
-    ),
+    messages=DynamoThreadMessages(aws.client("dynamodb"), settings.checkpoint_table),
     summaries=DynamoSummaries(aws.client("dynamodb"), settings.memory_table),
     summarizer=BedrockSummarizer(model),
     clock=SystemClock(),
     metrics=metrics,
     rules=PassRules.of(settings),
+    documents=ShowDocuments(
+        DynamoDocuments(aws.client("dynamodb"), settings.memory_table),
+        DynamoPages(aws.client("dynamodb"), settings.memory_table),
+        token_budget=settings.document_token_budget,
+    ),
 )
 keep = settings.keep_traces_for
 rows = None if keep is None else DynamoTraces(aws.client("dynamodb"), settings.memory_table, keep=keep)
 traces = None if rows is None else KeepTraces(rows, SystemClock(), metrics)
 graph = build(threads=threads, service=service, metrics=metrics)
-handler = observed(handler_of(graph, metrics, traces=traces), metrics)
+handler = observed(handler_of(graph, metrics, threads=threads, traces=traces), metrics)

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+from shared.domain.kb.file_parts import FileIdentity, files_in
+
 _MARKER_MAX_CHARS: Final = 200
 
 _KINDS: Final[Mapping[str, str]] = {
@@ -68,10 +70,16 @@ def says_the_same(one: object, other: object) -> bool:
     Returns
     -------
     bool
-        Whether the words are the same, and the images as well if there are any in ``other``.
+        Whether the words are the same, and the images and the files as well if there are any in ``other``.
     """
     images = _images(other)
-    return _words(one) == _words(other) and (not images or images == _images(one))
+    same_images = not images or images == _images(one)
+    return _words(one) == _words(other) and same_images and _has_files_of(one, other)
+
+
+def _has_files_of(one: object, other: object) -> bool:
+    known, again = files_in(one), files_in(other)
+    return not again or (len(known) == len(again) and all(map(FileIdentity.may_be, known, again)))
 
 
 def _words(content: object) -> str:

@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 
 from shared.domain.content import CALL_PARTS, is_attachment, text_of
+from shared.domain.kb.file_parts import names_document
 from shared.domain.turns import Turn, turns_of
 from shared.domain.window import Coverage
 
@@ -28,7 +29,7 @@ NO_RESULT: Final = "This call was not finished; it has no result."
 """What stands for the result of a tool call that was cut off."""
 
 LEFT_OUT: Final = "left out, as this message was never answered; the user can send it again"
-"""Why an image or a file of an earlier turn is not there."""
+"""Why an image of an earlier turn is not there."""
 
 _LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -51,7 +52,7 @@ def trim(
     its result, every result belongs to a call, and nothing empty is said by the model. The current turn always
     stays, whatever it costs.
 
-    Images and files of earlier turns that the model never answered are left out, for the model may have refused them
+    Images of earlier turns that the model never answered are left out, for the model may have refused them
     and would do so for ever. Ids and names of tool calls are such as Bedrock takes, whoever made them.
 
     Parameters
@@ -123,12 +124,18 @@ def _without_refusable(turn: Turn) -> Turn:
     """Leave out of a turn that was never answered what the model may have refused."""
     human = turn.messages[0]
     content = human.content
-    if _has_reply(turn) or not isinstance(content, list) or not any(map(is_attachment, content)):
+    if _has_reply(turn) or not isinstance(content, list) or not any(map(_may_be_refused, content)):
         return turn
     parts = [
-        {"type": "text", "text": f"{text_of([part])} ({LEFT_OUT})"} if is_attachment(part) else part for part in content
+        {"type": "text", "text": f"{text_of([part])} ({LEFT_OUT})"} if _may_be_refused(part) else part
+        for part in content
     ]
     return replace(turn, messages=(human.model_copy(update={"content": parts}), *turn.messages[1:]))
+
+
+def _may_be_refused(part: object) -> bool:
+    # Of a file that has become a document the text is shown, and that is not left out.
+    return is_attachment(part) and not names_document(part)
 
 
 def _first_turn(count: int, coverage: Coverage, buffer_turns: int) -> int:

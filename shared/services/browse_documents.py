@@ -94,17 +94,12 @@ class BrowseDocuments:
         return list(dict.fromkeys(found))
 
 
-def is_searchable(record: DocumentRecord) -> bool:
-    """Say whether some version of a document is found."""
-    return record.live_version > 0 or record.duplicate_of is not None
-
-
 def _stands(record: DocumentRecord, standing: Standing) -> bool:
     match standing:
         case "any":
             return True
         case "searchable":
-            return is_searchable(record)
+            return record.is_searchable
         case "processing":
             return not record.state.is_final
         case "failed":

@@ -110,9 +110,9 @@ class IngestDocuments:
 
     async def _remove(self, owner: UserId, change: ObjectChange) -> IngestOutcome:
         document = document_id_for(owner, change.key)
-        await self._removal.forget_bytes(owner, document)
+        sha256 = await self._removal.forget_bytes(owner, document)
         last = await self._documents.record_delete(owner, change.key, sequencer=change.sequencer, now=self._clock.now())
         if last is None:
             return "late"
-        await self._removal.clear(owner, document, last=last)
+        await self._removal.clear(owner, document, last=last, sha256=sha256)
         return "removed"

@@ -11,7 +11,7 @@ from shared.domain.errors import InvalidInputError, StoreError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.folders import FolderId, Folders
 from shared.domain.kb.ingestion import DocumentRemoval, IngestionStep
-from shared.domain.kb.records import DocumentRecord, StaleRunError
+from shared.domain.kb.records import EXPECTED_RUN, DocumentRecord, StaleRunError
 from shared.domain.kb.reprocess import ProcessingError, ReprocessMode, reprocess
 from shared.domain.kb.states import DocumentState, IllegalTransitionError
 from shared.domain.spans import Span, settled
@@ -198,12 +198,19 @@ class ManageDocuments:
             When the user has none of this id.
         StaleRunError
             When it was uploaded again at this moment.
+        ProcessingError
+            When its file has come with a message and the event of the object has not: that would bring it back.
         StoreError
             When database or queue cannot answer; deleting it again does the rest.
         """
         record = await self._records.get(user, document)
+        if record.run == EXPECTED_RUN and not record.is_stuck(self._clock.now()):
+            raise ProcessingError("The document has only just arrived. Try again in a moment.")
         # First: once the row says so, nobody would ask again for what was not queued.
-        await self._queue.remove(DocumentRemoval(user_id=user, document_id=document, run=record.run, key=record.key))
+        removal = DocumentRemoval(
+            user_id=user, document_id=document, run=record.run, key=record.key, sha256=record.sha256
+        )
+        await self._queue.remove(removal)
         if record.sha256:
             await self._records.release_bytes(user, record.sha256, document)
         await self._records.remove(user, document, run=record.run, now=self._clock.now())
@@ -240,6 +247,6 @@ class ManageDocuments:
 
     async def _of_bytes(self, user: UserId, sha256: str) -> DocumentRecord | None:
         for record in await self._records.of_user(user):
-            if record.sha256 == sha256 and record.state is DocumentState.READY and record.duplicate_of is None:
+            if record.sha256 == sha256 and record.stands_for_its_bytes:
                 return record
         return None

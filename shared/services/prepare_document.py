@@ -96,7 +96,7 @@ class PrepareDocument:
             await self._records.release_bytes(ingestion.user, record.sha256, record.id)
         prepared = await self._first_look(replace(ingestion, data=data), digest, forced=forced)
         if replaced:
-            await forget_unused_texts(self._records, self._texts, ingestion.user)
+            await forget_unused_texts(self._records, self._texts, ingestion.user, record.sha256)
         return prepared
 
     async def _first_look(self, ingestion: Ingestion, digest: str, *, forced: bool) -> Ingestion:

@@ -54,14 +54,27 @@ async def remove_versions(index: Index, chunks: ChunkStore, user: UserId, docume
     return len(old)
 
 
-async def forget_unused_texts(records: DocumentRecords, texts: OcrTexts, user: UserId) -> None:
+async def forget_unused_texts(records: DocumentRecords, texts: OcrTexts, user: UserId, sha256: str = "") -> None:
     """Remove what OCR has read of files that are no document of the user any more.
+
+    Of most files it has read nothing: the user's documents are looked at only when there is a text.
+
+    Parameters
+    ----------
+    records, texts : DocumentRecords, OcrTexts
+        Where to look.
+    user : str
+        Whose.
+    sha256 : str
+        The file that is a document less, where it is known.
 
     Raises
     ------
     StoreError
         When the database cannot answer; the next removal of a document goes on.
     """
+    if not await texts.has_any(user, sha256):
+        return
     await texts.keep_only(user, {record.sha256 for record in await records.of_user(user)})
 
 
@@ -124,17 +137,22 @@ class RemoveDocuments:
             When something cannot answer; done again, it goes on.
         """
         user, document = removal.user_id, removal.document_id
-        await self.forget_bytes(user, document)
+        known = await self.forget_bytes(user, document)
         try:
             last = await self._records.remove(user, document, run=removal.run, now=self._clock.now())
         except StaleRunError:
             _log.info("document was uploaded again and stays", extra={"document_id": document})
             return
         await self._objects.delete(removal.key)
-        await self.clear(user, document, last=last)
+        await self.clear(user, document, last=last, sha256=removal.sha256 or known)
 
-    async def forget_bytes(self, user: UserId, document: DocumentId) -> None:
+    async def forget_bytes(self, user: UserId, document: DocumentId) -> str:
         """Let the bytes of a document be another's; before it is gone, because then nobody knows them.
+
+        Returns
+        -------
+        str
+            Their sha256; empty when it is not known.
 
         Raises
         ------
@@ -144,11 +162,12 @@ class RemoveDocuments:
         try:
             record = await self._records.get(user, document)
         except DocumentNotFoundError:
-            return
+            return ""
         if record.sha256:
             await self._records.release_bytes(user, record.sha256, document)
+        return record.sha256
 
-    async def clear(self, user: UserId, document: DocumentId, *, last: int) -> None:
+    async def clear(self, user: UserId, document: DocumentId, *, last: int, sha256: str = "") -> None:
         """Remove what a deleted document has left.
 
         Parameters
@@ -157,6 +176,8 @@ class RemoveDocuments:
             Whose document, and which.
         last : int
             Its highest version; what is above it is of a later upload.
+        sha256 : str
+            Of its bytes, where it is known.
 
         Raises
         ------
@@ -167,7 +188,7 @@ class RemoveDocuments:
         await self._pages.remove(user, document, before=last + 1)
         await self._spans.remove(user, document)
         await self._promote_duplicates(user, document)
-        await forget_unused_texts(self._records, self._texts, user)
+        await forget_unused_texts(self._records, self._texts, user, sha256)
         _log.info("document removed", extra={"document_id": document, "chunks": chunks})
 
     async def purge(self, user: UserId) -> None:

@@ -10,11 +10,10 @@ from shared.domain import counters
 from shared.domain.errors import ModelError, StoreError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk
-from shared.domain.kb.folders import FolderId
 from shared.domain.kb.hits import LiveDocument, Vector
 from shared.domain.kb.mentions import readable
 from shared.domain.kb.passages import Passages, passages_within
-from shared.kb_ports import MAX_HITS, ChunkReader, Embedder, FolderContents, Index, LiveDocuments
+from shared.kb_ports import MAX_HITS, ChunkReader, Embedder, Index, LiveDocuments
 from shared.ports import Metrics
 
 Basis = Literal["hybrid", "words", "reading", "none"]
@@ -83,8 +82,6 @@ class SearchKnowledge:
         Reads documents when nothing is asked.
     metrics : Metrics
         See ``shared.domain.counters``.
-    folders : FolderContents, optional
-        Says what is in folders; without it there is nothing in any.
     limits : SearchLimits
         What one search may take.
 
@@ -102,7 +99,6 @@ class SearchKnowledge:
         documents: LiveDocuments,
         chunks: ChunkReader,
         metrics: Metrics,
-        folders: FolderContents | None = None,
         limits: SearchLimits | None = None,
     ) -> None:
         if index.dimension != embedder.dimension:
@@ -112,7 +108,6 @@ class SearchKnowledge:
         self._documents = documents
         self._chunks = chunks
         self._metrics = metrics
-        self._folders = folders
         self._limits = limits or SearchLimits()
 
     async def search(
@@ -122,7 +117,6 @@ class SearchKnowledge:
         document_ids: Sequence[DocumentId] | None = None,
         k: int = 8,
         *,
-        folder_ids: Sequence[FolderId] | None = None,
         first: int = 1,
     ) -> SearchResult:
         """Find the passages that fit a question (rows KB23 and KB24).
@@ -135,28 +129,24 @@ class SearchKnowledge:
             Whose documents. From the verified identity, never from what a model or a message says.
         question : str
             In the user's words or the model's; mentions in it count as their labels. When it is blank, the documents
-            of ``document_ids`` and ``folder_ids`` are read from their beginning.
+            of ``document_ids`` are read from their beginning.
         document_ids : sequence of str, optional
             Look only in these. Ids of nothing, or of another user's documents, find nothing.
         k : int
             How many passages at most.
-        folder_ids : sequence of str, optional
-            Look in the documents of these too, or only in them when no documents are named. Ids of nothing, or of
-            another user's folders, find nothing (row KB25).
         first : int
             The first passage's number.
         """
         asked = readable(question).strip()[: self._limits.question_chars]
         wanted = max(1, min(k, MAX_HITS))
         try:
-            scope = await self._scope(user, document_ids, folder_ids)
             if asked:
                 vector = await self._vector_of(asked)
                 basis: Basis = "words" if vector is None else "hybrid"
-                chunks, live = await self._find(user, asked, vector, scope, wanted)
+                chunks, live = await self._find(user, asked, vector, document_ids, wanted)
             else:
                 basis = "reading"
-                chunks, live = await self._read(user, scope or (), wanted)
+                chunks, live = await self._read(user, document_ids or (), wanted)
             found = passages_within(self._limits.token_budget, chunks, live, first=first)
         except StoreError as error:
             basis, found = "none", Passages()
@@ -169,14 +159,6 @@ class SearchKnowledge:
             extra={"basis": basis, "passages": len(result.found.passages), "left_out": result.found.left_out},
         )
         return result
-
-    async def _scope(
-        self, user: UserId, documents: Sequence[DocumentId] | None, folders: Sequence[FolderId] | None
-    ) -> Sequence[DocumentId] | None:
-        if documents is None and folders is None:
-            return None
-        inside = await self._folders.documents_in(user, folders) if folders and self._folders else ()
-        return tuple(dict.fromkeys((*(documents or ()), *inside)))
 
     async def _vector_of(self, question: str) -> Vector | None:
         try:

@@ -1,27 +1,43 @@
 """Showing a model the documents that came with messages, in the place of the marks that stand for them."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage
 
-from shared.domain.ids import DocumentId, ThreadId, UserId
-from shared.domain.kb.file_parts import Part, is_handled_file, parts_of, referred_to, with_parts
+from shared.domain.ids import DocumentId, UserId
+from shared.domain.kb.file_parts import Part, is_file, marked_in, parts_of, referred_to, waited_for, with_parts
 from shared.domain.kb.pages import DocumentText
-from shared.domain.kb.passages import cut_to
+from shared.domain.kb.passages import characters_beyond, cut_to, has_room
 from shared.domain.kb.records import DocumentNotFoundError, DocumentRecord
 from shared.domain.kb.states import DocumentState
 from shared.domain.prompt import SEARCH_TOOL, document_block
 from shared.domain.summary import estimate_tokens
 from shared.kb_ports import DocumentRecords, PageStore
-from shared.ports import ThreadMessages
 
 _PENDING: Final = "The file has arrived and was not looked at yet. Its text is not here: say so, do not guess it."
 _PROCESSING: Final = "The file is being read. Its text is not here yet: say so, do not guess it."
 _FAILED: Final = "The file could not be read. Tell the user the reason."
 _CUT: Final = f"Only the beginning is shown. {SEARCH_TOOL} with this documentId finds the rest."
 _LEFT_OUT: Final = f"The text is left out to save room. {SEARCH_TOOL} with this documentId finds it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """A document, and its text as far as it was read."""
+
+    record: DocumentRecord
+    text: str = ""
+    is_whole: bool = False
+
+    def suffices(self, tokens: int) -> bool:
+        """Say whether no more of it can be shown."""
+        return self.is_whole or not self.record.text_reading or not has_room(tokens) or self._fills(tokens)
+
+    def _fills(self, tokens: int) -> bool:
+        return estimate_tokens(self.text) > tokens
 
 
 @dataclass(slots=True)
@@ -31,12 +47,10 @@ class ShownDocuments:
     Parameters
     ----------
     texts : dict
-        The texts of documents, by the id that was asked for.
+        What is known of documents that have a text, by the id that was asked for.
     """
 
-    texts: dict[DocumentId, tuple[DocumentRecord, str]] = field(
-        default_factory=dict[DocumentId, tuple[DocumentRecord, str]]
-    )
+    texts: dict[DocumentId, _Looked] = field(default_factory=dict[DocumentId, _Looked])
 
 
 class ShowDocuments:
@@ -80,29 +94,42 @@ class ShowDocuments:
             When the database cannot answer.
         """
         read = read or ShownDocuments()
-        left = self._token_budget
-        blocks: dict[DocumentId, str] = {}
         places: dict[DocumentId, AnyMessage] = {}
         for message in reversed(messages):
-            for document in _marks(message):
-                if document in places:
-                    continue
-                places[document] = message
-                if user is not None and (found := await self._look(user, document, read)) is not None:
-                    blocks[document], used = _block(document, *found, left)
-                    left -= used
+            for document in _documents_of(message):
+                places.setdefault(document, message)
+        blocks = {} if user is None or not places else await self._blocks(user, list(places), read)
         return [self._shown(message, blocks, places) for message in messages]
+
+    async def _blocks(
+        self, user: UserId, documents: Sequence[DocumentId], read: ShownDocuments
+    ) -> dict[DocumentId, str]:
+        """Give the block of each document that is there. What there is no room for is not read."""
+        left = self._token_budget
+        blocks: dict[DocumentId, str] = {}
+        for document, known in zip(
+            documents, await asyncio.gather(*(self._known(user, each, read) for each in documents)), strict=True
+        ):
+            if known is None:
+                continue
+            looked = known if known.suffices(left) else await self._look(user, known.record, left)
+            if looked.record.text_reading:
+                read.texts[document] = looked
+            blocks[document], used = _block(document, looked, left)
+            left -= used
+        return blocks
 
     def _shown(
         self, message: AnyMessage, blocks: dict[DocumentId, str], places: dict[DocumentId, AnyMessage]
     ) -> AnyMessage:
         there: set[DocumentId] = set()
+        marked = marked_in(message)
 
         def instead(part: Part) -> Iterable[Part]:
-            document = referred_to(part)
+            document = _shown_for(part, marked)
             if document is None:
-                # Without its bytes a file is nothing that a model takes.
-                return [] if is_handled_file(part) or _is_mark(part) else [part]
+                # Neither is anything that a model takes.
+                return [] if is_file(part) or _is_mark(part) else [part]
             if document in there or document not in blocks or places[document] is not message:
                 return []
             there.add(document)
@@ -110,62 +137,49 @@ class ShowDocuments:
 
         return with_parts(message, instead)
 
-    async def _look(
-        self, user: UserId, document: DocumentId, read: ShownDocuments
-    ) -> tuple[DocumentRecord, str] | None:
+    async def _known(self, user: UserId, document: DocumentId, read: ShownDocuments) -> _Looked | None:
         if document in read.texts:
             return read.texts[document]
         try:
             record = await self._records.get(user, document)
-            source = record if record.duplicate_of is None else await self._records.get(user, record.duplicate_of)
+            return _Looked(
+                record if record.duplicate_of is None else await self._records.get(user, record.duplicate_of)
+            )
         except DocumentNotFoundError:
             return None
-        if not source.text_reading:
-            return source, ""
-        pages = await self._pages.of_reading(user, source.id, source.text_reading)
+
+    async def _look(self, user: UserId, record: DocumentRecord, tokens: int) -> _Looked:
+        """Read the text of a document, a little beyond what there is room for."""
+        wanted = characters_beyond(tokens)
+        pages = await self._pages.of_reading(user, record.id, record.text_reading, characters=wanted)
         text = DocumentText(tuple(pages)).text if pages else ""
-        if text:
-            read.texts[document] = (source, text)
-        return source, text
+        return _Looked(record, text, is_whole=estimate_tokens(text) <= tokens)
 
 
-class DocumentedMessages:
-    """The port ``ThreadMessages`` with the documents of messages shown in them (row TP18).
-
-    Parameters
-    ----------
-    messages : ThreadMessages
-        The messages as they are stored.
-    documents : ShowDocuments
-        Shows documents.
-    """
-
-    def __init__(self, messages: ThreadMessages, documents: ShowDocuments) -> None:
-        self._messages = messages
-        self._documents = documents
-
-    async def load(self, user: UserId, thread: ThreadId) -> Sequence[AnyMessage]:
-        """Read a thread."""
-        return await self._documents.shown(user, await self._messages.load(user, thread))
+def _documents_of(message: AnyMessage) -> list[DocumentId]:
+    marked = marked_in(message)
+    return [document for part in parts_of(message) if (document := _shown_for(part, marked)) is not None]
 
 
-def _marks(message: AnyMessage) -> list[DocumentId]:
-    return [document for part in parts_of(message) if (document := referred_to(part)) is not None]
+def _shown_for(part: Part, marked: frozenset[DocumentId]) -> DocumentId | None:
+    """Give the document that is shown in a part's place; that of a file, too, which never came to be marked."""
+    return referred_to(part) or waited_for(part, marked)
 
 
 def _is_mark(part: Part) -> bool:
     return isinstance(part, dict) and part.get("type") == "kb_ref"
 
 
-def _block(document: DocumentId, record: DocumentRecord, text: str, tokens: int) -> tuple[str, int]:
+def _block(document: DocumentId, looked: _Looked, tokens: int) -> tuple[str, int]:
     """Give the block that a model reads, and the tokens that its text takes."""
+    record, text = looked.record, looked.text
     facts: dict[str, Any] = {"documentId": document, "name": record.name}
-    if not text:
+    if not record.text_reading or (looked.is_whole and not text):
         return document_block({**facts, **_standing(record)}), 0
-    facts |= {"status": "read", "pages": record.pages, "characters": len(text)}
+    facts |= {"status": "read", "pages": record.pages}
     shown = cut_to(tokens, text)
-    if shown == text:
-        return document_block(facts, text), estimate_tokens(text)
+    if looked.is_whole and shown == text:
+        return document_block({**facts, "characters": len(text)}, text), estimate_tokens(text)
     if not shown:
         return document_block({**facts, "note": _LEFT_OUT}), 0
     return document_block({**facts, "note": _CUT}, shown), tokens

@@ -8,8 +8,9 @@ read.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import islice
 from typing import Final, Literal, Self
 
 from pydantic import ValidationError
@@ -37,6 +38,7 @@ from shared.domain.summary import (
 from shared.domain.threads import ThreadRow
 from shared.domain.turns import Turn, is_answered, text_of, transcript, turns_of
 from shared.domain.window import Window, next_window, window_key
+from shared.kb_ports import MessageDocuments
 from shared.ports import Clock, Metrics, Summaries, Summarizer, ThreadMessages, Threads
 from shared.settings import SummarizeSettings
 
@@ -112,6 +114,8 @@ class SummarizeThread:
         See ``shared.domain.counters``.
     rules : PassRules
         The limits.
+    documents : MessageDocuments, optional
+        Shows the documents of what is summarised (row TP18); without it files are names.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class SummarizeThread:
         clock: Clock,
         metrics: Metrics,
         rules: PassRules,
+        documents: MessageDocuments | None = None,
     ) -> None:
         self._threads = threads
         self._messages = messages
@@ -132,6 +137,7 @@ class SummarizeThread:
         self._clock = clock
         self._metrics = metrics
         self._rules = rules
+        self._documents = documents
 
     async def after(self, event: TurnEnded) -> PassOutcome:
         """Do what a turn end asks for.
@@ -216,7 +222,7 @@ class SummarizeThread:
         if not covered.isdisjoint(window.message_ids):
             await self._give_back(user, claim)
             return "done"
-        entry = await self._summarize(claim, window, turns, rows.highest_sequence + 1)
+        entry = await self._summarize(user, claim, window, turns, rows.highest_sequence + 1)
         if entry is None:
             self._metrics.count(counters.SUMMARY_FAILED)
             await self._give_back(user, claim)
@@ -233,13 +239,13 @@ class SummarizeThread:
         return "written"
 
     async def _summarize(
-        self, claim: Claim, window: Window, turns: Sequence[Turn], sequence: int
+        self, user: UserId, claim: Claim, window: Window, turns: Sequence[Turn], sequence: int
     ) -> SummaryEntry | None:
         """Ask the model for the window's entry; ``None`` when it gave nothing that could be kept."""
         facts = {"thread_id": claim.thread_id, "window_key": claim.window_key, "attempts": claim.attempts}
         covered = turns[window.start : window.end + 1]
         try:
-            answer = await self._summarizer.summarize(self._transcript(covered))
+            answer = await self._summarizer.summarize(self._transcript(await self._with_documents(user, covered)))
         except ModelError as error:
             _log.warning("summary pass failed", extra={**facts, "code": error.code})
             return None
@@ -301,6 +307,13 @@ class SummarizeThread:
                 transcript(turns[window.start : window.end + 1], char_limit=self._rules.char_limit)
             ),
         )
+
+    async def _with_documents(self, user: UserId, covered: Sequence[Turn]) -> Sequence[Turn]:
+        """Give turns with the texts of their files; of no other turn's, whose files might take all the room."""
+        if self._documents is None:
+            return covered
+        shown = iter(await self._documents.shown(user, [message for turn in covered for message in turn.messages]))
+        return [replace(turn, messages=tuple(islice(shown, len(turn.messages)))) for turn in covered]
 
     def _transcript(self, covered: Sequence[Turn]) -> str:
         """Write the turns for the model, with shorter messages if even the smallest window is over the budget."""

@@ -12,9 +12,8 @@ from langchain_core.messages import AnyMessage
 from shared.domain.documents import document_id_for
 from shared.domain.errors import EverthreadError, InvalidInputError
 from shared.domain.ids import DocumentId, UserId
-from shared.domain.kb.file_parts import Part, has_bytes, parts_of, unstored_part, waiting_part, with_parts
+from shared.domain.kb.file_parts import Part, has_bytes, parts_of, plain_name, unstored_part, waiting_part, with_parts
 from shared.domain.kb.records import CHAT_FOLDER
-from shared.domain.kb.states import DocumentState
 from shared.domain.prompt import inert
 from shared.domain.uploads import UploadTooLargeError, legal_media_type, upload_key
 from shared.kb_ports import DocumentRecords, UploadWriter
@@ -109,17 +108,14 @@ class TakeInFiles:
             document = document_id_for(user, key)
             await self._uploads.write(key, data, media_type=media_type)
             # After the object: an upload that never arrived is not waited for.
-            await self._documents.expect_upload(user, key, size=len(data), now=self._clock.now())
+            if await self._documents.expect_upload(user, key, size=len(data), now=self._clock.now()):
+                await self._uploads.write(key, data, media_type=media_type, over=True)
             known[digest] = document
             _log.info("file of a message stored", extra={"document_id": document, "size": len(data)})
-        return waiting_part(document, name, media_type, digest)
+        return waiting_part(document, plain_name(name), media_type, digest)
 
     async def _by_bytes(self, user: UserId) -> dict[str, DocumentId]:
-        return {
-            record.sha256: record.id
-            for record in await self._records.of_user(user)
-            if record.sha256 and record.state is DocumentState.READY and record.duplicate_of is None
-        }
+        return {record.sha256: record.id for record in await self._records.of_user(user) if record.stands_for_its_bytes}
 
 
 def _decoded(data: str) -> bytes:

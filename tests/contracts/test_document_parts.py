@@ -121,6 +121,22 @@ async def test_pages_come_back_as_they_were_in_order(pages):
     assert await pages.of_reading(ANNA, TWO, 1) == []
 
 
+async def test_of_many_pages_only_as_many_are_read_as_are_wanted(pages):
+    every = [page(number, "a text of some length") for number in range(1, 101)]
+    await pages.save(ANNA, ONE, 1, every)
+    first = await pages.of_reading(ANNA, ONE, 1, characters=100)
+    assert sum(len(each.text) for each in first) >= 100
+    assert len(first) < 60
+    assert first == every[: len(first)]
+    assert await pages.of_reading(ANNA, ONE, 1, characters=1_000_000) == every
+
+
+async def test_a_page_in_many_items_is_whole_also_when_little_of_it_is_wanted(pages):
+    large = page(1, "".join(sha256(bytes([n % 256, n // 256])).hexdigest() for n in range(30_000)))
+    await pages.save(ANNA, ONE, 1, [large, page(2)])
+    assert (await pages.of_reading(ANNA, ONE, 1, characters=100))[0] == large
+
+
 async def test_a_page_that_is_written_again_is_replaced(pages):
     # KB10: so that pages that have their text are not read again.
     await pages.save(ANNA, ONE, 1, [page(1), page(2)])
@@ -225,6 +241,14 @@ async def test_what_was_read_comes_back_by_file_and_page(texts):
     assert len(await texts.get(ANNA, DIGEST, range(1, 200))) == 120
     assert await texts.get(ANNA, DIGEST, []) == {}
     assert await texts.get(ANNA, OTHER_DIGEST, [1]) == await texts.get(BEN, DIGEST, [1]) == {}
+
+
+async def test_whether_anything_was_read_is_known_of_each_file_and_user(texts):
+    assert not await texts.has_any(ANNA)
+    await texts.save(ANNA, DIGEST, read(3))
+    assert [await texts.has_any(ANNA), await texts.has_any(ANNA, DIGEST)] == [True, True]
+    assert not await texts.has_any(ANNA, OTHER_DIGEST)
+    assert not await texts.has_any(BEN)
 
 
 async def test_only_the_texts_of_some_files_are_kept(texts):

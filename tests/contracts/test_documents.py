@@ -8,7 +8,7 @@ import pytest
 from shared.adapters.dynamodb.documents import DynamoDocuments
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import UserId, parse_document_id
-from shared.domain.kb.records import RunOrigin
+from shared.domain.kb.records import RunOrigin, StaleRunError
 from shared.domain.kb.states import DocumentState
 from tests.fakes.documents import InMemoryDocuments
 from tests.fakes.dynamodb import mocked_dynamodb, no_pause
@@ -124,12 +124,54 @@ async def test_an_expected_upload_is_there_until_its_event_takes_it_over(documen
     assert record.run != expected.run
 
 
-@pytest.mark.parametrize("first", ["an upload", "a deletion"])
-async def test_what_is_known_already_is_not_expected_again(documents, first):
-    await (upload if first == "an upload" else delete)(documents, "0A", key=CHAT_KEY)
+def expect(documents, size=5):
+    return documents.expect_upload(ANNA, CHAT_KEY, size=size, now=AT)
+
+
+async def test_what_is_known_already_is_not_expected_again(documents):
+    await upload(documents, "0A", key=CHAT_KEY)
     before = await documents.of_user(ANNA)
-    await documents.expect_upload(ANNA, CHAT_KEY, size=99, now=AT)
+    assert await expect(documents, size=99) is False
     assert await documents.of_user(ANNA) == before
+
+
+async def test_whoever_expects_it_second_is_told_that_no_event_came(documents):
+    assert await expect(documents) is False
+    before = await documents.of_user(ANNA)
+    assert await expect(documents, size=99) is True
+    assert await documents.of_user(ANNA) == before
+
+
+@pytest.mark.parametrize("how", ["its owner", "an event"])
+async def test_a_deleted_document_is_expected_again_and_late_events_do_not_pass_for_it(documents, how):
+    document = await upload(documents, "0A", key=CHAT_KEY)
+    (old,) = await documents.of_user(ANNA)
+    if how == "its owner":
+        await documents.remove(ANNA, document, run=old.run, now=AT)
+    else:
+        await delete(documents, "0B", key=CHAT_KEY)
+
+    assert await expect(documents, size=7) is True
+    (expected,) = await documents.of_user(ANNA)
+    assert (expected.id, expected.state, expected.size) == (document, DocumentState.PENDING, 7)
+    assert (expected.live_version, expected.sha256, expected.counter) == (0, "", 1)
+
+    with pytest.raises(StaleRunError):
+        await documents.remove(ANNA, document, run=old.run, now=AT)
+    assert await upload(documents, "0A", key=CHAT_KEY) is None
+    assert await documents.of_user(ANNA) == [expected]
+
+    await upload(documents, "0C", key=CHAT_KEY)
+    (record,) = await documents.of_user(ANNA)
+    assert (record.counter, record.run != expected.run) == (2, True)
+
+
+async def test_a_deletion_that_came_first_does_not_hide_what_is_expected_now(documents):
+    await delete(documents, "0B", key=CHAT_KEY)
+    assert await expect(documents) is True
+    assert await delete(documents, "0B", key=CHAT_KEY) is None
+    (expected,) = await documents.of_user(ANNA)
+    assert (expected.state, expected.counter) == (DocumentState.PENDING, 0)
 
 
 async def test_an_upload_by_its_owner_is_no_file_of_a_message(documents):

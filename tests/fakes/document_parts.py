@@ -48,19 +48,31 @@ class InMemoryChunks(Faults):
 
 
 class InMemoryPages(Faults):
-    """Implements ``PageStore``; ``kept`` holds pages by user, document, reading and number."""
+    """Implements ``PageStore``.
+
+    ``kept`` holds pages by user, document, reading and number, ``pages_read`` says how many were read.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.pages_read = 0
         self.kept: dict[tuple[UserId, DocumentId, int, int], Page] = {}
 
     async def save(self, user: UserId, document: DocumentId, reading: int, pages: Sequence[Page]) -> None:
         self._called("save")
         self.kept |= {(user, document, reading, page.number): page for page in pages}
 
-    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
+    async def of_reading(
+        self, user: UserId, document: DocumentId, reading: int, *, characters: int | None = None
+    ) -> Sequence[Page]:
         self._called("of_reading")
-        return [self.kept[key] for key in sorted(key for key in self.kept if key[:3] == (user, document, reading))]
+        pages: list[Page] = []
+        for key in sorted(key for key in self.kept if key[:3] == (user, document, reading)):
+            pages.append(self.kept[key])
+            if characters is not None and sum(len(page.text) for page in pages) >= characters:
+                break
+        self.pages_read += len(pages)
+        return pages
 
     async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
         self._called("remove")
@@ -86,6 +98,10 @@ class InMemoryOcrTexts(Faults):
     async def save(self, user: UserId, sha256: str, texts: Mapping[int, OcrText]) -> None:
         self._called("save")
         self.kept |= {(user, sha256, number): text for number, text in texts.items()}
+
+    async def has_any(self, user: UserId, sha256: str = "") -> bool:
+        self._called("has_any")
+        return any(owner == user and sha256 in ("", digest) for owner, digest, _ in self.kept)
 
     async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
         self._called("keep_only")

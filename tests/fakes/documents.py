@@ -47,7 +47,8 @@ class InMemoryDocuments(Faults):
         known, counter = self.markers.get((user, document), ("", 0))
         record = self.records.get((user, document))
         if known >= order:
-            return document if known == order and record is not None else None
+            same = known == order and record is not None and record.run != EXPECTED_RUN
+            return document if same else None
         self.markers[user, document] = (order, counter + 1)
         blank = DocumentRecord(
             id=document,
@@ -79,12 +80,13 @@ class InMemoryDocuments(Faults):
         )
         return document
 
-    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> bool:
         self._called("expect_upload")
         document = document_id_for(user, key)
-        if (user, document) in self.records or (user, document) in self.markers:
-            return
-        self.markers[user, document] = ("", 0)
+        if (record := self.records.get((user, document))) is not None:
+            return record.run == EXPECTED_RUN
+        deleted = (user, document) in self.markers
+        _, counter = self.markers.setdefault((user, document), ("", 0))
         self.records[user, document] = DocumentRecord(
             id=document,
             key=key,
@@ -92,10 +94,11 @@ class InMemoryDocuments(Faults):
             size=size,
             run=EXPECTED_RUN,
             origin=origin_of(key),
-            counter=0,
+            counter=counter,
             created_at=now,
             updated_at=now,
         )
+        return deleted
 
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         self._called("record_delete")

@@ -50,9 +50,9 @@ class InMemoryObjects(Faults):
         headers = {"Content-Type": media_type, "Content-Length": str(size)}
         return UploadTicket(url=f"https://uploads/{key}", headers=headers, expires_at=now + timedelta(minutes=15))
 
-    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
-        self._called("write")
-        if self._data(key, None) is not None:
+    async def write(self, key: str, data: bytes, *, media_type: str, over: bool = False) -> bool:
+        self._called("write_over" if over else "write")
+        if not over and self._data(key, None) is not None:
             return False
         self.put(key, data)
         return True

@@ -116,25 +116,34 @@ class DynamoDocuments:
         taken = await self._record(user, key, sequencer, "PENDING", now, sets=sets, removes=removes, values=values)
         return None if taken is None else document_id_for(user, key)
 
-    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> None:
-        """Put a row without an order, which any event takes over; a row that is there, or a marker, stays."""
-        expected = Put(
-            key=document_key(user, document_id_for(user, key)),
-            attributes={
-                STATUS: DocumentState.PENDING,
-                OBJECT_KEY: key,
-                SIZE: size,
-                RUN: EXPECTED_RUN,
-                ORIGIN: origin_of(key),
-                MODE: ReprocessMode.FULL,
-                COUNTER: 0,
-                CREATED_AT: now,
-                UPDATED_AT: now,
-            },
-            condition=ABSENT,
-        )
+    async def expect_upload(self, user: UserId, key: str, *, size: int, now: datetime) -> bool:
+        """Put a row without an order, which any event takes over; in a marker's place one with the marker's."""
+        expected: dict[str, Plain] = {
+            STATUS: DocumentState.PENDING,
+            OBJECT_KEY: key,
+            SIZE: size,
+            RUN: EXPECTED_RUN,
+            ORIGIN: origin_of(key),
+            MODE: ReprocessMode.FULL,
+            CREATED_AT: now,
+            UPDATED_AT: now,
+        }
+        row = document_key(user, document_id_for(user, key))
+        try:
+            await self._rows.put(Put(key=row, attributes={**expected, COUNTER: 0}, condition=ABSENT))
+        except ConditionFailedError as failed:
+            current = failed.current
+        else:
+            return False
+        if current is not None and is_there(current):
+            return current.text(RUN) == EXPECTED_RUN
+        # Order and counter stay: events of the object that was deleted are late, and versions are never called alike.
+        sets = (*(f"#{name} = :{name}" for name in expected), f"#{COUNTER} = if_not_exists(#{COUNTER}, :none)")
+        values: dict[str, Plain] = {**expected, "none": 0, "deleted": DELETED}
+        condition = f"#{STATUS} = :deleted"
         with suppress(ConditionFailedError):
-            await self._rows.put(expected)
+            await self._rows.update(Update(key=row, sets=sets, removes=(TTL,), condition=condition, values=values))
+        return True
 
     async def record_delete(self, user: UserId, key: str, *, sequencer: str, now: datetime) -> int | None:
         """Leave a marker for a while, without anything of the document, in one conditional write."""
@@ -266,6 +275,8 @@ class DynamoDocuments:
                 current is not None
                 and current.text(SEQUENCER) == order
                 and (current.text(STATUS) == DELETED) == (status == DELETED)
+                # Of the object that was deleted before this one was expected.
+                and current.text(RUN, "") != EXPECTED_RUN
             )
             return current if same else None
 

@@ -60,6 +60,16 @@ class DynamoOcrTexts:
             Put(key=_key(user, sha256, number), attributes={BODY: _packed(text)}) for number, text in texts.items()
         )
 
+    async def has_any(self, user: UserId, sha256: str = "") -> bool:
+        """Look for one row."""
+        prefix = row_prefix(OCR_TEXT_ROW, sha256) if sha256 else row_prefix(OCR_TEXT_ROW)
+        pages = self._rows.pages(encode_part(user), prefix, attributes=(CREATED_AT,), page_size=1)
+        async with aclosing(pages):
+            async for items in pages:
+                if items:
+                    return True
+        return False
+
     async def keep_only(self, user: UserId, digests: Iterable[str]) -> None:
         """Look at one row of each file, and remove the rows of those that are not named."""
         wanted, digest = set(digests), await self._digest_after(user, "")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _PART_BYTES: Final = 350 * 1024
+# Of most documents a page is one item of a few kilobytes.
+_ITEMS_A_LOOK: Final = 25
 _READING_DIGITS: Final = 18
 _NUMBER_DIGITS: Final = 8
 # A page may be unpacked to this and no further, whoever wrote it: the parser's own limit on all it gives back.
@@ -56,14 +58,24 @@ class DynamoPages:
         """Write pages, 25 items a request."""
         await self._rows.write_all(put for page in pages for put in _puts(user, document, reading, page))
 
-    async def of_reading(self, user: UserId, document: DocumentId, reading: int) -> Sequence[Page]:
-        """Read pages, one query a megabyte."""
+    async def of_reading(
+        self, user: UserId, document: DocumentId, reading: int, *, characters: int | None = None
+    ) -> Sequence[Page]:
+        """Read pages, one query a megabyte; when only the first are wanted, a few items a query."""
         parts: defaultdict[int, list[StoredItem]] = defaultdict(list)
+        pages: dict[int, Page] = {}
         prefix = row_prefix(PAGE_ROW, document, _padded(reading))
-        async for items in self._rows.pages(encode_part(user), prefix):
+        page_size = None if characters is None else _ITEMS_A_LOOK
+        async for items in self._rows.pages(encode_part(user), prefix, page_size=page_size):
             for item in items:
-                parts[_place(item)[1]].append(item)
-        return [_page(parts[number]) for number in sorted(parts)]
+                number = _place(item)[1]
+                parts[number].append(item)
+                if number not in pages and _is_whole(parts[number]):
+                    pages[number] = _page(parts[number])
+            if characters is not None and sum(len(page.text) for page in pages.values()) >= characters:
+                return [pages[number] for number in sorted(pages)]
+        # What is not whole says so.
+        return [pages.get(number) or _page(parts[number]) for number in sorted(parts)]
 
     async def remove(self, user: UserId, document: DocumentId, *, before: int | None = None) -> None:
         """Remove the pages of a document, or of its readings below a number."""
@@ -91,6 +103,10 @@ def _place(item: StoredItem) -> tuple[int, int]:
     """Give the reading and the page's number."""
     (_, _, reading, number), _ = decode_key(item.key[1].removeprefix(END))
     return int(reading), int(number)
+
+
+def _is_whole(items: Sequence[StoredItem]) -> bool:
+    return len(items) >= items[0].number(PARTS)
 
 
 def _page(items: Sequence[StoredItem]) -> Page:

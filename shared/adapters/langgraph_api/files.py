@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from shared.domain.kb.file_parts import FILE
+
 _DATA_ADDRESS: Final = "data:"
 _NAMES: Final = ("filename", "file_name", "name", "title")
 _KINDS: Final = ("mime_type", "mimeType", "media_type", "mediaType")
@@ -53,6 +55,27 @@ def image_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     fields = {"type": given.get("type"), **_content(_levels(given))}
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def holds_file(value: object) -> bool:
+    """Say whether a file with its bytes is somewhere in a value, in whichever of its shapes.
+
+    Parameters
+    ----------
+    value : object
+        As it came from JSON.
+    """
+    open_values = [value]
+    while open_values:
+        each = open_values.pop()
+        if isinstance(each, Mapping):
+            fields = cast("Mapping[str, Any]", each)
+            if fields.get("type") == FILE and "base64" in file_fields(fields):
+                return True
+            open_values += fields.values()
+        elif isinstance(each, list):
+            open_values += cast("list[object]", each)
+    return False
 
 
 def _levels(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -9,8 +9,8 @@ _MESSAGES: Final = {
     "MODEL_TIMEOUT": "The model did not answer in time. Your message is kept; try again.",
     "MODEL_UNAVAILABLE": "The model cannot be reached at the moment. Your message is kept; try again in a while.",
     "MODEL_REFUSED": (
-        "The model does not take this message. It is kept, but its images and files are not sent again: go on with "
-        "another message, or edit this one."
+        "The model does not take this message. It is kept, but its images are not sent again: go on with another "
+        "message, or edit this one."
     ),
     "MODEL_FORBIDDEN": "The model may not be used here. Your message is kept; whoever runs the service has to act.",
     "MODEL_ERROR": "The model gave no usable answer. Your message is kept; try again.",

@@ -65,9 +65,9 @@ def _rule(option: str, treatment: Treatment, meaning: str, values: Sequence[Any]
 RULES: Final = (
     _honoured("assistant_id", "The graph's name or its assistant's id."),
     _honoured("input", "New messages; null goes on at an open step, or answers again after the checkpoint."),
-    _honoured("command.resume", "Answers an interrupt; by interrupt id when several are open."),
+    _honoured("command.resume", "Answers an interrupt; by interrupt id when several are open. No files in it."),
     _honoured("command.update", "Changes the state first."),
-    _honoured("command.goto", "Goes on at these nodes."),
+    _honoured("command.goto", "Goes on at these nodes. No files in their input but by `file_id`."),
     _honoured("checkpoint.checkpoint_id", "Starts there, on a branch; at the first one's parent, from nothing."),
     _honoured("checkpoint_id", "The same."),
     _accepted("checkpoint.thread_id", "Must be the thread of the path."),

@@ -152,15 +152,14 @@ class S3UploadWriter:
         self._client_of = client_of
         self._bucket = bucket
 
-    async def write(self, key: str, data: bytes, *, media_type: str) -> bool:
-        """Put the object under the condition that there is none."""
-        return await in_thread(self._write, key, data, media_type)
+    async def write(self, key: str, data: bytes, *, media_type: str, over: bool = False) -> bool:
+        """Put the object, under the condition that there is none unless it is to be written over."""
+        return await in_thread(self._write, key, data, media_type, over)
 
-    def _write(self, key: str, data: bytes, media_type: str) -> bool:
+    def _write(self, key: str, data: bytes, media_type: str, over: bool) -> bool:
+        condition: Any = {} if over else {"IfNoneMatch": "*"}
         try:
-            self._client_of().put_object(
-                Bucket=self._bucket, Key=key, Body=data, ContentType=media_type, IfNoneMatch="*"
-            )
+            self._client_of().put_object(Bucket=self._bucket, Key=key, Body=data, ContentType=media_type, **condition)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code", "") in _THERE:
                 return False

@@ -2,17 +2,22 @@
 
 A part with bytes becomes one that names the document of these bytes (``file_id``) before anything is stored. Once the
 document has been waited for, the part gets a sibling ``kb_ref`` and its name begins with ``[kb:<document>]``; what has
-that is done (rows KB16 and KB17).
+both is done (rows KB16 and KB17).
 """
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
-
-from langchain_core.messages import AnyMessage, HumanMessage
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from shared.domain.errors import InvalidIdError
 from shared.domain.ids import DocumentId, parse_document_id
+
+if TYPE_CHECKING:
+    # As in ``shared.ports``.
+    from langchain_core.messages import AnyMessage
 
 FILE: Final = "file"
 KB_REF: Final = "kb_ref"
@@ -42,12 +47,21 @@ def has_bytes(part: object) -> bool:
     return _is(FILE, part) and isinstance(cast("dict[str, Any]", part).get("base64"), str)
 
 
-def waited_for(part: object) -> DocumentId | None:
-    """Give the document that a part waits for; ``None`` when it is no file or was handled."""
+def waited_for(part: object, marked: frozenset[DocumentId]) -> DocumentId | None:
+    """Give the document that a part waits for; ``None`` when it is no file or was handled.
+
+    Parameters
+    ----------
+    part : object
+        A part of a message.
+    marked : frozenset of str
+        The documents that the message's marks name. A file may be called as if it were marked.
+    """
     if not _is(FILE, part):
         return None
     fields = cast("dict[str, Any]", part)
-    return None if _PREFIX.match(str(fields.get("filename", ""))) else document_or_none(fields.get("file_id"))
+    document = document_or_none(fields.get("file_id"))
+    return None if document in marked and _PREFIX.match(str(fields.get("filename", ""))) else document
 
 
 def referred_to(part: object) -> DocumentId | None:
@@ -55,9 +69,19 @@ def referred_to(part: object) -> DocumentId | None:
     return document_or_none(cast("dict[str, Any]", part).get("docId")) if _is(KB_REF, part) else None
 
 
-def is_handled_file(part: object) -> bool:
-    """Say whether a part is a file that a ``kb_ref`` stands beside."""
-    return _is(FILE, part) and _PREFIX.match(str(cast("dict[str, Any]", part).get("filename", ""))) is not None
+def marked_in(message: "AnyMessage") -> frozenset[DocumentId]:
+    """Give the documents that the ``kb_ref`` parts of a message name."""
+    return frozenset(document for part in parts_of(message) if (document := referred_to(part)) is not None)
+
+
+def is_file(part: object) -> bool:
+    """Say whether a part is a file, in the product's own shape."""
+    return _is(FILE, part)
+
+
+def names_document(part: object) -> bool:
+    """Say whether a part is a file whose document is known: it is not sent, its text is."""
+    return _is(FILE, part) and document_or_none(cast("dict[str, Any]", part).get("file_id")) is not None
 
 
 def marked(part: Mapping[str, Any], document: DocumentId) -> list[Part]:
@@ -75,28 +99,32 @@ def plain_name(filename: str) -> str:
     return _PREFIX.sub("", filename).strip()
 
 
-def parts_of(message: AnyMessage) -> Sequence[Part]:
+def parts_of(message: "AnyMessage") -> Sequence[Part]:
     """Give the parts of what a person said; empty for a plain text and for other messages."""
-    return message.content if isinstance(message, HumanMessage) and isinstance(message.content, list) else ()
+    return message.content if message.type == "human" and isinstance(message.content, list) else ()
 
 
-def waits(messages: Iterable[AnyMessage]) -> bool:
+def waits(messages: "Iterable[AnyMessage]") -> bool:
     """Say whether some file of a thread was not handled."""
-    return any(has_bytes(part) or waited_for(part) is not None for message in messages for part in parts_of(message))
+    return any(
+        next(documents_in([message]), None) is not None or any(map(has_bytes, parts_of(message)))
+        for message in messages
+    )
 
 
-def with_parts(message: AnyMessage, change: Callable[[Part], Iterable[Part]]) -> AnyMessage:
+def with_parts(message: "AnyMessage", change: Callable[[Part], Iterable[Part]]) -> "AnyMessage":
     """Give a message, under its id, with each part replaced by others; the same one when nothing changes."""
     before = parts_of(message)
     after = [new for part in before for new in change(part)]
     return message if after == list(before) else message.model_copy(update={"content": after})
 
 
-def documents_in(messages: Iterable[AnyMessage]) -> Iterator[DocumentId]:
+def documents_in(messages: "Iterable[AnyMessage]") -> Iterator[DocumentId]:
     """Give the documents whose files wait."""
     for message in messages:
+        marked = marked_in(message)
         for part in parts_of(message):
-            if (document := waited_for(part)) is not None:
+            if (document := waited_for(part, marked)) is not None:
                 yield document
 
 
@@ -106,6 +134,62 @@ def document_or_none(value: object) -> DocumentId | None:
         return parse_document_id(value) if isinstance(value, str) else None
     except InvalidIdError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What a file in a message is known by.
+
+    Parameters
+    ----------
+    sha256 : str
+        Of its bytes; empty where only the document is known.
+    document : str or None
+        Its document; ``None`` where only the bytes are known.
+    """
+
+    sha256: str
+    document: DocumentId | None
+
+    def may_be(self, other: "FileIdentity") -> bool:
+        """Say whether both may be one file: by their bytes where both know these, else by their documents."""
+        if self.sha256 and other.sha256:
+            return self.sha256 == other.sha256
+        return None in (self.document, other.document) or self.document == other.document
+
+
+def files_in(content: object) -> Sequence[FileIdentity]:
+    """Give the files of a message's content, each once: as it came, as it waits, or as it is marked.
+
+    Parameters
+    ----------
+    content : object
+        A text, which has none, or parts.
+    """
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    marked = {document for part in parts if (document := referred_to(part)) is not None}
+    return [
+        FileIdentity(_sha256_of(cast("dict[str, Any]", part)), document)
+        for part in parts
+        if (document := _document_of(part)) is not None or has_bytes(part)
+        if not (is_file(part) and document in marked)
+    ]
+
+
+def _document_of(part: object) -> DocumentId | None:
+    return referred_to(part) or (
+        document_or_none(cast("dict[str, Any]", part).get("file_id")) if is_file(part) else None
+    )
+
+
+def _sha256_of(part: Mapping[str, Any]) -> str:
+    known = part.get("attachmentId") or part.get("attachment_id")
+    if isinstance(known, str):
+        return known
+    try:
+        return hashlib.sha256(base64.b64decode(part["base64"], validate=True)).hexdigest() if has_bytes(part) else ""
+    except ValueError:
+        return ""
 
 
 def _is(kind: str, part: object) -> bool:

@@ -71,9 +71,12 @@ class DocumentRemoval(_OfADocument):
         The run that had it when its owner deleted it; a newer one means that it was uploaded again, and stays.
     key : str
         The object.
+    sha256 : str
+        Of its bytes, where it is known: the document's row does not say any more.
     """
 
     kind: Literal["remove"] = "remove"
+    sha256: str = ""
     key: str = Field(min_length=1)
 
 

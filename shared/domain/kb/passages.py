@@ -130,6 +130,16 @@ def _passage(number: int, chunk: Chunk, text: str, documents: Mapping[DocumentId
     )
 
 
+def has_room(tokens: int) -> bool:
+    """Say whether a budget has room for more than a mere scrap of a text that does not fit."""
+    return tokens >= _LEAST_TOKENS
+
+
+def characters_beyond(tokens: int) -> int:
+    """Give the fewest characters that are more than a budget has room for."""
+    return tokens * _CHARACTERS_A_TOKEN + 1
+
+
 def cut_to(tokens: int, text: str) -> str:
     """Give as much of a text as a budget has room for, with ``CUT_MARK`` where it goes on; empty for a mere scrap.
 
@@ -142,7 +152,7 @@ def cut_to(tokens: int, text: str) -> str:
     """
     if estimate_tokens(text) <= tokens:
         return text
-    if tokens < _LEAST_TOKENS:
+    if not has_room(tokens):
         return ""
     kept = text[: tokens * _CHARACTERS_A_TOKEN - len(CUT_MARK)]
     # Not within a word, where the script has words at all.

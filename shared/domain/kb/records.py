@@ -150,6 +150,16 @@ class DocumentRecord:
         return self.reading > 0 and self.reading == self.text_reading
 
     @property
+    def is_searchable(self) -> bool:
+        """Whether some version of it is found, if need be in the document that it is a duplicate of."""
+        return self.live_version > 0 or self.duplicate_of is not None
+
+    @property
+    def stands_for_its_bytes(self) -> bool:
+        """Whether it is what there is to be found of its bytes, so that they need not come again."""
+        return bool(self.sha256) and self.state is DocumentState.READY and self.duplicate_of is None
+
+    @property
     def is_whole(self) -> bool:
         """Whether the version that the figures are of is what readers see, with every chunk of it."""
         return self.version == self.live_version > 0 and len(self.embedded) == self.chunks

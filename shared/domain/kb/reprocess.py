@@ -29,6 +29,7 @@ class ProcessingError(ReprocessRefusedError):
     """It is being processed."""
 
     code = "PROCESSING"
+    retryable = True
 
 
 class NotReadyError(ReprocessRefusedError):

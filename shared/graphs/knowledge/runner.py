@@ -196,7 +196,7 @@ class IngestionRunner:
             # A newer run removes what is older when it is complete.
             await self._records.get(user, record.id)
         except DocumentNotFoundError:
-            await self._removal.clear(user, record.id, last=record.counter)
+            await self._removal.clear(user, record.id, last=record.counter, sha256=record.sha256)
 
     def _stale(self, document: DocumentId) -> IngestionOutcome:
         self._metrics.count(counters.INGESTION_STALE)

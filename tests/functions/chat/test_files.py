@@ -180,3 +180,55 @@ async def test_an_agui_client_sends_a_document_and_resends_the_conversation(chat
     assert [record.name for record in await library.base.documents.of_user(USER)] == ["herons.md"]
     assert library.base.objects.calls["write"] == 1
     assert "The heron nests in March." in str(api.model.requests[-1].messages)
+
+
+async def test_another_file_under_an_id_that_is_answered_is_refused_and_the_same_is_not(chat):
+    api, _ = chat
+    asked = {"type": "text", "text": "When?"}
+    first = {"type": "file", "base64": DATA, "filename": "a.md"}
+    other = {**first, "base64": base64.b64encode(b"The egret.").decode()}
+    await say(api, asked, first)
+
+    same, different = await say(api, asked, first), await say(api, asked, other)
+
+    assert (same.status_code, different.status_code) == (200, 422)
+    assert len(api.model.requests) == 1
+
+
+FILES = [
+    {"type": "file", "base64": DATA, "mime_type": "text/markdown", "filename": "herons.md"},
+    {"type": "file", "file": {"filename": "herons.md", "file_data": f"data:text/markdown;base64,{DATA}"}},
+]
+
+
+@pytest.mark.parametrize("part", FILES, ids=["langchain", "openai"])
+@pytest.mark.parametrize("where", ["command.resume", "command.goto.1.input"])
+async def test_bytes_that_would_go_into_a_checkpoint_as_they_are_are_refused_by_their_place(chat, part, where):
+    api, _ = chat
+    await say(api, {"type": "text", "text": "When?"})
+    given = {"messages": [{"role": "user", "content": [{"type": "text", "text": "And?"}, part]}]}
+    goto = [{"node": "chat_agent", "input": {}}, {"node": "chat_agent", "input": given}]
+    command = {"resume": given} if where == "command.resume" else {"goto": goto}
+
+    body = {"assistant_id": "agent", "command": command}
+    reply = await api.client().post(f"/threads/{THREAD}/runs/wait", json=body)
+
+    assert reply.status_code == 422, reply.text
+    assert where in reply.text
+    assert DATA not in reply.text
+
+
+async def test_a_file_of_an_update_that_goes_past_its_agent_is_shown_and_not_sent(chat):
+    api, library = chat
+    await say(api, {"type": "text", "text": "When?"})
+    message = {"role": "user", "id": "h2", "content": [{"type": "text", "text": "And?"}, FILES[0]]}
+    await library.upload("herons.md", BYTES.decode(), user=USER)
+
+    command = {"update": {"messages": [message]}, "goto": "chat_agent"}
+    body = {"assistant_id": "agent", "command": command}
+    reply = await api.client().post(f"/threads/{THREAD}/runs/wait", json=body)
+
+    assert reply.status_code == 200, reply.text
+    asked = api.model.requests[-1].history[-1].content
+    assert {part["type"] for part in asked} == {"text"}
+    assert "The heron nests in March." in str(asked)

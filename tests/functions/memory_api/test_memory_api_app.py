@@ -517,9 +517,9 @@ def test_what_happened_in_a_thread_is_shown_run_by_run(world):
             }
         ],
     }
-    of_one = spans_of(world, {"message_id": "h2"})[1]["runs"]
+    of_one = spans_of(world, {"messageId": "h2"})[1]["runs"]
     assert [(run["runId"], run["origin"]) for run in of_one] == [("run-2", "chat"), ("run-2", "summary")]
-    assert spans_of(world, {"message_id": "h3"})[1] == {"runs": []}
+    assert spans_of(world, {"messageId": "h3"})[1] == {"runs": []}
 
 
 def test_a_run_that_goes_on_is_shown_and_one_that_died_has_failed(world):
@@ -532,7 +532,7 @@ def test_a_run_that_goes_on_is_shown_and_one_that_died_has_failed(world):
     )
 
     def shown():
-        (only,) = spans_of(world, {"message_id": "h9"})[1]["runs"]
+        (only,) = spans_of(world, {"messageId": "h9"})[1]["runs"]
         return [(span["status"], span["error"]) for span in only["spans"]]
 
     assert shown() == [("running", "")]

@@ -77,7 +77,9 @@ class World:
             ),
         )
         graph = build(threads=self.threads, service=service, metrics=metrics)
-        return handler_of(graph, metrics, traces=KeepTraces(self.traces, FixedClock(NOW), metrics))
+        return handler_of(
+            graph, metrics, threads=self.threads, traces=KeepTraces(self.traces, FixedClock(NOW), metrics)
+        )
 
     async def entries(self, thread=THREAD):
         return (await self.summaries.of_thread(USER, thread)).entries
@@ -128,6 +130,20 @@ def test_a_turn_end_without_a_pass_costs_no_write(world, run, context):
     assert world.handler()({**TURN_ENDED, "detail": {**TURN_ENDED["detail"], "human_count": 1}}, context) == {
         "outcomes": ["quiet"]
     }
+    assert world.traces.kept == {}
+
+
+@pytest.mark.parametrize("answer", ["a summary", "nothing"])
+def test_a_pass_leaves_no_trace_of_a_thread_that_was_deleted_under_it(world, run, context, answer):
+    run(world.create())
+
+    async def delete():
+        await world.threads.mark_deleting(USER, THREAD, now=NOW)
+
+    script = [ModelError("busy")] if answer == "nothing" else []
+    world.summarizer = ScriptedSummarizer(*script, while_thinking=delete)
+    world.handler()(TURN_ENDED, context)
+    assert world.summarizer.calls == 1
     assert world.traces.kept == {}
 
 

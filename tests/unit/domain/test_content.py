@@ -1,6 +1,12 @@
+import base64
+import hashlib
+from typing import Any
+
 import pytest
 
-from shared.domain.content import text_of
+from shared.domain.content import says_the_same, text_of
+from shared.domain.ids import DocumentId
+from shared.domain.kb.file_parts import bytes_part, marked, waiting_part
 
 PIXELS = "data:image/png;base64," + "A" * 1000
 
@@ -62,3 +68,44 @@ def test_markers_and_unknown_parts_are_short() -> None:
 
 def test_what_json_cannot_hold_has_a_text_all_the_same() -> None:
     assert "object" in text_of([{"type": "card", "body": object()}])
+
+
+ONE, TWO = (DocumentId(f"d-00000000-0000-4000-8000-00000000000{n}") for n in (1, 2))
+
+
+def sent(data: bytes) -> dict[str, Any]:
+    return bytes_part("a.md", "text/markdown", base64.b64encode(data).decode())
+
+
+def stored(data: bytes, document: DocumentId) -> list[Any]:
+    return marked(waits_as(data, document), document)
+
+
+def waits_as(data: bytes, document: DocumentId) -> dict[str, Any]:
+    return waiting_part(document, "a.md", "text/markdown", hashlib.sha256(data).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("again", "same"),
+    [
+        ([], True),
+        (stored(b"A", ONE), True),
+        ([waits_as(b"A", ONE)], True),
+        ([waits_as(b"A", TWO)], True),  # the same bytes, which are another document by now
+        ([sent(b"A")], True),
+        ([{"type": "file", "file_id": ONE, "filename": "a.md"}], True),
+        (stored(b"B", TWO), False),
+        ([waits_as(b"B", TWO)], False),
+        ([sent(b"B")], False),
+        ([{"type": "file", "file_id": TWO, "filename": "a.md"}], False),
+        ([{"type": "kb_ref", "docId": TWO}], False),
+        ([*stored(b"A", ONE), sent(b"B")], False),
+    ],
+)
+def test_a_message_with_another_file_is_another(again: list[Any], same: bool) -> None:
+    known = ["What is in it?", *stored(b"A", ONE)]
+    assert says_the_same(known, ["What is in it?", *again]) is same
+
+
+def test_a_message_to_which_a_file_was_added_is_another() -> None:
+    assert not says_the_same("What is in it?", ["What is in it?", sent(b"A")])

@@ -16,6 +16,8 @@ from langchain_core.messages import (
 from langchain_core.messages.utils import count_tokens_approximately
 
 from shared.domain.history import LEFT_OUT, NO_RESULT, told_plainly, trim
+from shared.domain.ids import DocumentId
+from shared.domain.kb.file_parts import marked, waiting_part
 from shared.domain.turns import human_ids
 from shared.domain.window import NO_COVERAGE, Coverage, coverage
 from tests.unit.domain.conversations import called, entry, ids, result, spoken
@@ -332,6 +334,7 @@ class TestWhatBedrockTakes:
         assert trimmed([HumanMessage(["", " "], id="m")])[0].content == ""
 
 
+DOCUMENT = DocumentId("d-00000000-0000-4000-8000-000000000001")
 PICTURE = {"type": "image", "base64": "AAAA", "mime_type": "image/png"}
 
 
@@ -345,6 +348,12 @@ class TestWhatModelsRefuse:
         assert trim(
             [first, last], NO_COVERAGE, buffer_turns=0, token_budget=PLENTY, count_tokens=count_messages, asked=["m1"]
         ) == [first, last]
+
+    def test_a_file_that_has_become_a_document_is_no_attachment_to_leave_out(self) -> None:
+        waiting = waiting_part(DOCUMENT, "a.md", "text/markdown", "5a")
+        for parts in ([waiting], marked(waiting, DOCUMENT)):
+            kept = trimmed([HumanMessage(["a", *parts], id="m1"), HumanMessage("b", id="m2")])
+            assert kept[0].content == ["a", *parts]
 
     def test_a_plain_history_has_answered_turns_as_they_were_said(self) -> None:
         messages = [

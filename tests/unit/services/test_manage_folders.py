@@ -90,15 +90,16 @@ async def test_a_search_of_a_folder_finds_what_is_in_it_and_nothing_else(kb):
         documents=kb.documents,
         chunks=kb.chunks,
         metrics=kb.metrics,
-        folders=ReadFolders(kb.folders, kb.documents),
     )
+    contents = ReadFolders(kb.folders, kb.documents)
 
-    async def found(user=ANNA, question="heron", **scope):
-        result = await search.search(user, question, **scope)
+    async def found(*folders, user=ANNA, question="heron", documents=()):
+        scope = [*documents, *await contents.documents_in(user, folders)]
+        result = await search.search(user, question, scope)
         return {passage.text for passage in result.found.passages}
 
-    assert await found(folder_ids=[tax]) == {"The heron stands inside."}
-    assert await found(folder_ids=[tax], question="") == {"The heron stands inside."}
-    assert await found(document_ids=[outside.id], folder_ids=[tax]) == await found()
-    assert await found(folder_ids=[empty]) == await found(folder_ids=[]) == set()
-    assert await found(user=BEN, folder_ids=[tax]) == set()
+    assert await found(tax) == {"The heron stands inside."}
+    assert await found(tax, question="") == {"The heron stands inside."}
+    assert await found(tax, documents=[outside.id]) == {"The heron stands inside.", "The heron stands outside."}
+    assert await found(empty) == await found() == set()
+    assert await found(tax, user=BEN) == set()

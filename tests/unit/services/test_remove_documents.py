@@ -48,6 +48,23 @@ async def test_a_removed_document_leaves_nothing_and_takes_no_other_with_it(kb):
     assert await kb.found("egret")
 
 
+async def test_documents_are_looked_through_only_when_there_is_a_text_of_the_removed_one(kb):
+    record = await kb.upload("notes.md", TEXT)
+    scan = await kb.upload("other.md", OTHER)
+    await kb.texts.save(ANNA, scan.sha256, {1: OcrText(text="The egret.")})
+
+    async def looks(removed):
+        await kb.manage.delete(ANNA, removed.id)
+        kb.documents.calls.clear()
+        await kb.removal.remove(kb.queue.removals[-1])
+        return kb.documents.calls["of_user"]
+
+    without = await looks(record)
+    assert await kb.texts.has_any(ANNA, scan.sha256)
+    assert await looks(scan) == without + 1
+    assert not await kb.texts.has_any(ANNA)
+
+
 async def test_removing_again_does_nothing(kb):
     record = await kb.upload("notes.md", TEXT)
     for _ in range(2):

@@ -15,10 +15,13 @@ from shared.domain.errors import (
     StoreError,
 )
 from shared.domain.events import TurnEnded
+from shared.domain.kb.file_parts import marked
 from shared.domain.summary import SummaryOutput, format_entries
 from shared.domain.threads import DEFAULT_POLICY, HISTORY_POLICIES, ThreadRow
+from shared.kb_ports import MessageDocuments
 from shared.services.summarize_thread import PassRules, SummarizeThread
 from shared.settings import SummarizeSettings
+from tests.fakes.chat_knowledge import ChatKnowledge
 from tests.fakes.clock import FixedClock
 from tests.fakes.metrics import CountingMetrics
 from tests.fakes.summaries import InMemorySummaries
@@ -56,6 +59,7 @@ class Scene:
     messages: InMemoryThreadMessages = field(default_factory=InMemoryThreadMessages)
     clock: FixedClock = field(default_factory=lambda: FixedClock(NOW))
     metrics: CountingMetrics = field(default_factory=CountingMetrics)
+    documents: MessageDocuments | None = None
 
     def __post_init__(self):
         self.summaries = InMemorySummaries(self.threads)
@@ -78,6 +82,7 @@ class Scene:
             clock=self.clock,
             metrics=self.metrics,
             rules=rules,
+            documents=self.documents,
         )
 
     async def create(self, thread=THREAD, **values):
@@ -577,3 +582,34 @@ def test_rules_come_from_the_settings():
         token_budget=settings.window_token_budget,
         char_limit=settings.message_char_limit,
     )
+
+
+async def with_files(scene, turns, texts):
+    """So many turns, some of which bring a text as a file."""
+    library = ChatKnowledge(document_tokens=100)
+    messages = conversation(turns)
+    for number, text in texts.items():
+        record = await library.upload(f"{number}.md", text, user=USER)
+        at = 2 * (number - 1)
+        file = {"type": "file", "file_id": record.id, "filename": f"{number}.md"}
+        messages[at] = HumanMessage(["Read this.", *marked(file, record.id)], id=messages[at].id)
+    scene.messages.put(USER, THREAD, messages)
+    scene.documents = library.services().show
+    for port in (library.base.documents, library.base.pages):
+        port.calls.clear()
+    return library
+
+
+async def test_a_turn_end_without_a_window_reads_no_document(scene):
+    library = await with_files(scene, 2, {1: "The heron nests in March."})
+    assert await scene.service.after(scene.event(2)) == "quiet"
+    assert (library.base.documents.calls, library.base.pages.calls) == ({}, {})
+
+
+async def test_a_window_is_told_with_its_own_files_whatever_later_turns_brought(scene):
+    # TP18
+    await with_files(scene, 4, {1: "The heron nests in March.", 4: "The egret. " * 500})
+    assert await scene.service.after(scene.event(4)) == "written"
+    (asked,) = scene.summarizer.transcripts
+    assert "The heron nests in March." in asked
+    assert "egret" not in asked

@@ -18,7 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from shared.domain.errors import MissingUserIdError
 from shared.domain.ids import UserId
-from shared.domain.kb.file_parts import Part, documents_in, marked, waited_for, waits, with_parts
+from shared.domain.kb.file_parts import Part, documents_in, marked, marked_in, waited_for, waits, with_parts
 from shared.graphs.agent.deps import AgentDeps, Knowledge
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.state import AgentState, Node
@@ -76,9 +76,10 @@ def kb_agent(knowledge: Knowledge) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 def rewritten(message: AnyMessage) -> AnyMessage:
     """Give a message as it stays in the thread: each file marked with its document, the rest as it was (row KB16)."""
+    there = marked_in(message)
 
     def instead(part: Part) -> Iterable[Part]:
-        document = waited_for(part)
+        document = waited_for(part, there)
         return [part] if document is None or isinstance(part, str) else marked(part, document)
 
     return with_parts(message, instead)

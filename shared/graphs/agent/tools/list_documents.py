@@ -13,7 +13,7 @@ from shared.domain.prompt import inert
 from shared.graphs.agent.deps import Knowledge
 from shared.graphs.agent.envelope import Envelope
 from shared.graphs.agent.state import AgentState
-from shared.services.browse_documents import Standing, is_searchable
+from shared.services.browse_documents import Standing
 
 PAGE_SIZE: Final = 20
 
@@ -71,7 +71,7 @@ def _shown(record: DocumentRecord) -> dict[str, Any]:
         "documentId": record.id,
         "name": inert(record.name),
         "state": record.state,
-        "searchable": is_searchable(record),
+        "searchable": record.is_searchable,
         "pages": record.pages,
         "uploadedAt": record.created_at.isoformat(),
     }

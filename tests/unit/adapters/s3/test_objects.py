@@ -140,6 +140,8 @@ async def test_a_file_is_written_once(client):
     assert await writer.write(KEY, b"second", media_type="text/markdown") is False
     found = client.get_object(Bucket=BUCKET, Key=KEY)
     assert (found["Body"].read(), found["ContentType"]) == (b"first", "text/markdown")
+    assert await writer.write(KEY, b"third", media_type="text/plain", over=True) is True
+    assert client.get_object(Bucket=BUCKET, Key=KEY)["Body"].read() == b"third"
 
 
 async def test_a_deleted_file_can_be_written_again(client):

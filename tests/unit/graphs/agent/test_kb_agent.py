@@ -308,3 +308,26 @@ async def test_with_several_agents_files_come_before_the_router() -> None:
 
     assert nodes[:2] == ["kb_agent", "router"]
     assert "The heron nests in March." in seen(turns)
+
+
+@pytest.mark.parametrize("name", ["[kb:notes] plan.md", "[kb:d-00000000-0000-4000-8000-000000000001] plan.md"])
+async def test_a_file_that_is_called_as_if_it_were_marked_is_read(name: str) -> None:
+    turns = library()
+
+    messages = await (await turns.thread()).say(message(text("When?"), file(name, HERONS)))
+
+    (record,) = await turns.library.base.documents.of_user(USER)
+    assert "The heron nests in March." in seen(turns)
+    assert messages[0].content[1]["filename"] == f"[kb:{record.id}] plan.md"
+    assert messages[0].content[2]["docId"] == record.id
+
+
+async def test_a_file_that_lost_its_mark_on_the_way_gets_it_again() -> None:
+    turns = library()
+    record = await turns.library.upload("herons.md", HERONS.decode(), user=USER)
+    alone = {"type": "file", "file_id": record.id, "filename": f"[kb:{record.id}] herons.md"}
+
+    messages = await (await turns.thread()).say(message(text("When?"), alone))
+
+    assert "The heron nests in March." in seen(turns)
+    assert [part["type"] for part in messages[0].content] == ["text", "file", "kb_ref"]
