@@ -187,8 +187,8 @@ class Threads(Protocol):
 
         The row's ``pending`` is then what an earlier, dead run left, followed by ``pending``. ``create`` makes a
         missing row. ``preview`` is kept if the row has none. ``record`` is what the row says of the run until it
-        ends; what it said of a dead run is then the row's ``left_run``. A run that holds the lease already gets the
-        row as it is, and ``pending`` is not added again.
+        ends; what it said of a dead run is then the row's ``left_run``, and ``status_before`` is what the thread was.
+        A run that holds the lease already gets the row as it is, and ``pending`` is not added again.
 
         Raises
         ------
@@ -227,10 +227,11 @@ class Threads(Protocol):
         now: datetime,
         checkpoint_id: str | None = None,
         pending: Sequence[Mapping[str, Any]] = (),
+        keep_preview: bool = True,
     ) -> None:
         """Give the lease back with what the thread is now; of the messages the row keeps only ``pending`` stay.
 
-        The row says nothing of the run any more.
+        The row says nothing of the run any more; without ``keep_preview`` nothing of what was first said either.
 
         Does nothing when the lease was lost.
         """

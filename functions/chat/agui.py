@@ -1,7 +1,7 @@
 """The route of AG-UI clients: a run as every other, told in their protocol's events."""
 
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -25,6 +25,7 @@ from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import ResumeCommand, RunRequest
 from shared.graphs.runs.run import Run
 from shared.graphs.runs.stream import Ended, Failed, Streamed
+from shared.graphs.runs.turn_input import fuller
 
 RUN_OF_THE_CLIENT: Final = "agui_run_id"
 """Where a run's metadata say what the client calls it: any text, so it cannot be the run's id."""
@@ -114,11 +115,26 @@ async def _with_what_is_new(asked: RunRequest, given: "AguiInput", chat: Chat) -
     last = given.messages[-1] if given.messages else None
     if not isinstance(last, HumanMessage):
         raise InvalidInputError("messages: There is no new message.")
-    asked = replace(asked, messages=[last])
-    if any(turn.message_id == last.id and is_answered(turn) for turn in turns_of(known)):
-        # A question that has its answer is sent once more for another one.
-        return replace(asked, checkpoint_id=await _before(chat, asked.user, asked.thread, last.id))
-    return asked
+    return await _with_what_is_known(asked, last, known, chat)
+
+
+async def _with_what_is_known(
+    asked: RunRequest, last: HumanMessage, known: Sequence[AnyMessage], chat: Chat
+) -> RunRequest:
+    """Ask once more what the thread has: as it has it, for clients are shown it in less detail."""
+    from shared.adapters.agui.messages import with_files_of
+
+    stored = next(message for message in known if message.id == last.id)
+    if not isinstance(stored, HumanMessage):
+        return replace(asked, messages=[last])
+    question = fuller(stored, with_files_of(stored, last))
+    if not any(turn.message_id == last.id and is_answered(turn) for turn in turns_of(known)):
+        return replace(asked, messages=[question])
+    # A question that has its answer is sent once more for another one.
+    checkpoint, there = await _before(chat, asked.user, asked.thread, last.id)
+    with_it = [message for message in known[: known.index(stored)] if isinstance(message, HumanMessage)]
+    together = [message for message in with_it if message.id not in there]
+    return replace(asked, messages=[*together, question], checkpoint_id=checkpoint)
 
 
 async def _messages(chat: Chat, user: UserId, thread: ThreadId) -> Sequence[AnyMessage]:
@@ -126,15 +142,18 @@ async def _messages(chat: Chat, user: UserId, thread: ThreadId) -> Sequence[AnyM
     return _messages_in(snapshot.values)
 
 
-async def _before(chat: Chat, user: UserId, thread: ThreadId, message_id: str | None) -> str:
-    """Give the checkpoint that a message came after; the thread's root when it is the first."""
+async def _before(
+    chat: Chat, user: UserId, thread: ThreadId, message_id: str | None
+) -> tuple[str, Collection[str | None]]:
+    """Give the checkpoint that a message came after, and what is there; the thread's root when it is the first."""
     graph = chat.runner.reading(user)
     snapshot = await graph.aget_state(config_of(thread))
     while snapshot.parent_config is not None:
         snapshot = await graph.aget_state(snapshot.parent_config)
-        if message_id not in {message.id for message in _messages_in(snapshot.values)}:
-            return str(snapshot.config.get("configurable", {}).get("checkpoint_id"))
-    return root_checkpoint_id(thread)
+        there = {message.id for message in _messages_in(snapshot.values)}
+        if message_id not in there:
+            return str(snapshot.config.get("configurable", {}).get("checkpoint_id")), there
+    return root_checkpoint_id(thread), ()
 
 
 def _messages_in(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state

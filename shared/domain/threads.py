@@ -88,6 +88,8 @@ class ThreadRow:
         The run that holds the thread, or died holding it; a run that has ended has a row of its own.
     left_run : RunRow or None
         The run from which the present one took the thread over, if that one had died.
+    status_before : {'idle', 'interrupted', 'error'}
+        What the thread was before the run that holds it.
     """
 
     user_id: UserId
@@ -106,6 +108,7 @@ class ThreadRow:
     cancel_requested: bool = False
     run: RunRow | None = None
     left_run: RunRow | None = None
+    status_before: ThreadStatus = "idle"
 
     def is_busy(self, now: datetime) -> bool:
         """Say whether a run holds the thread at ``now``."""

@@ -631,6 +631,38 @@ async def test_a_run_that_takes_over_learns_of_the_dead_one(one):
     assert next_one.left_run is None
 
 
+@pytest.mark.parametrize("status", ["idle", "interrupted", "error"])
+async def test_a_run_learns_what_the_thread_was_before_it(one, status):
+    first = await one.acquire(ANNA, ONE, RUN, now=NOW, hold=HOLD)
+    await one.release(ANNA, ONE, first.lease, status=status, now=NOW)
+
+    second = await one.acquire(ANNA, ONE, RIVAL, now=NOW, hold=HOLD)
+
+    assert (first.status_before, second.status_before) == ("idle", status)
+
+
+async def test_before_a_run_that_takes_over_a_thread_was_in_error(one):
+    await one.acquire(ANNA, ONE, RUN, now=NOW, hold=HOLD)
+
+    assert (await one.acquire(ANNA, ONE, RIVAL, now=NOW + HOLD, hold=HOLD)).status_before == "error"
+
+
+async def test_a_thread_that_a_run_makes_was_idle_before(threads):
+    row = await threads.acquire(ANNA, ONE, RUN, now=NOW, hold=HOLD, create=True)
+
+    assert row.status_before == "idle"
+
+
+async def test_a_release_may_take_the_preview_back(one):
+    row = await one.acquire(ANNA, ONE, RUN, now=NOW, hold=HOLD, preview="Hi")
+    await one.release(ANNA, ONE, row.lease, status="idle", now=NOW, keep_preview=False)
+    without = await one.get(ANNA, ONE)
+
+    again = await one.acquire(ANNA, ONE, RIVAL, now=NOW, hold=HOLD, preview="Hello")
+
+    assert (without.preview, again.preview) == ("", "Hello")
+
+
 async def test_a_lease_that_is_no_runs_says_nothing_of_one(one):
     await acquire(one)
 

@@ -125,6 +125,7 @@ class InMemoryThreads(Faults):
         row = replace(
             row,
             status="busy",
+            status_before="error" if row.status == "busy" else row.status,
             updated_at=now,
             preview=row.preview or preview,
             pending=(*row.pending, *pending),
@@ -157,6 +158,7 @@ class InMemoryThreads(Faults):
         now: datetime,
         checkpoint_id: str | None = None,
         pending: Sequence[Mapping[str, Any]] = (),
+        keep_preview: bool = True,
     ) -> None:
         self._called("release")
         try:
@@ -174,6 +176,8 @@ class InMemoryThreads(Faults):
                 cancel_requested=False,
                 run=None,
                 left_run=None,
+                status_before="idle",
+                preview=row.preview if keep_preview else "",
             )
         )
 

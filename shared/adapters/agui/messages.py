@@ -21,6 +21,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from shared.adapters.langgraph_api.messages import messages_of
 from shared.domain.content import text_of
 from shared.domain.errors import InvalidInputError
+from shared.domain.kb.file_parts import FILE, Part, parts_of, plain_name, referred_to, with_parts
 
 _NOT_SAID: Final = frozenset({"reasoning", "activity"})
 """What clients keep of a run beside the conversation, and send back with it."""
@@ -168,5 +169,42 @@ def _shown_part(part: object) -> TextPart | ImagePart:
         case {"type": "image_url", "image_url": {"url": str(address)}}:
             kind, _, data = address.partition(";base64,")
             return ImagePart(source=DataSource(value=data, mime_type=kind.removeprefix("data:")))
+        case {"type": str(kind), "filename": str(name)} if kind == FILE:
+            # What marks it is the model's.
+            return TextPart(text=text_of([{"type": FILE, "filename": plain_name(name)}]))
         case _:
             return TextPart(text=text_of([part]))
+
+
+def with_files_of(stored: HumanMessage, sent: HumanMessage) -> HumanMessage:
+    """Give a message that a client sends again with the files of which it was shown only the names.
+
+    Parameters
+    ----------
+    stored : HumanMessage
+        As the thread has it.
+    sent : HumanMessage
+        As it came: where it has what :func:`shown_messages` gave of a file, the file is in the result.
+    """
+    files: dict[str, list[list[Part]]] = {}
+    last: list[Part] = []
+    for part in parts_of(stored):
+        match part:
+            case {"type": str(kind)} if kind == FILE:
+                last = [part]
+                files.setdefault(text_of([_as_read(part)]), []).append(last)
+            case _ if referred_to(part) is not None:
+                # It stands behind its file.
+                last.append(part)
+            case _:
+                last = []
+
+    def in_full(part: Part) -> list[Part]:
+        left = files.get(text_of([part]))
+        return left.pop(0) if left else [part]
+
+    return cast("HumanMessage", with_parts(sent, in_full))
+
+
+def _as_read(part: object) -> dict[str, Any]:
+    return _part(_shown_part(part))

@@ -71,6 +71,7 @@ ROLLBACK_REQUESTED: Final = "rollback_requested"
 EVENTS_REQUESTED: Final = "events_requested"
 PRESENT_RUN: Final = "present_run"
 LEFT_RUN: Final = "left_run"
+STATUS_BEFORE: Final = "status_before"
 DELETING_AT: Final = "deleting_at"
 BURIED_AT: Final = "buried_at"
 

@@ -27,6 +27,7 @@ from shared.adapters.dynamodb.schema import (
     PRESENT_RUN,
     PREVIEW,
     STATUS,
+    STATUS_BEFORE,
     THREAD_ROW,
     TITLE,
     TTL,
@@ -178,4 +179,11 @@ def row_from(user: UserId, item: StoredItem) -> ThreadRow:
         cancel_requested=item.flag(CANCEL_REQUESTED),
         run=run_from(item, PRESENT_RUN, thread),
         left_run=run_from(item, LEFT_RUN, thread),
+        status_before=_status_before(item),
     )
+
+
+def _status_before(item: StoredItem) -> ThreadStatus:
+    before = cast("ThreadStatus", item.text(STATUS_BEFORE, "idle"))
+    # It was taken over from a run that had died.
+    return "error" if before == "busy" else before

@@ -26,6 +26,7 @@ from shared.adapters.dynamodb.schema import (
     PREVIEW,
     ROLLBACK_REQUESTED,
     STATUS,
+    STATUS_BEFORE,
     TITLE,
     TOKEN,
     TTL,
@@ -197,18 +198,20 @@ class DynamoThreads:
     ) -> ThreadRow:
         """Take the lease, or make the thread and take it; the human messages travel on the same write."""
         sets = [
+            # What is on the right is as it was before the write.
+            f"#{STATUS_BEFORE} = if_not_exists(#{STATUS}, :idle)",
             f"#{STATUS} = :busy",
             f"#{LEASE_RUN} = :run",
             f"#{LEASE_NUMBER} = if_not_exists(#{LEASE_NUMBER}, :zero) + :one",
             f"#{LEASE_UNTIL} = :until",
             f"#{UPDATED_AT} = :now",
             f"#{PENDING} = list_append(if_not_exists(#{PENDING}, :nothing), :pending)",
-            # Both are read before either is written.
             f"#{LEFT_RUN} = if_not_exists(#{PRESENT_RUN}, :nobody)",
             f"#{PRESENT_RUN} = :record",
         ]
         values: dict[str, Plain] = {
             "busy": "busy",
+            "idle": "idle",
             "run": run,
             "zero": 0,
             "one": 1,
@@ -273,6 +276,7 @@ class DynamoThreads:
         now: datetime,
         checkpoint_id: str | None = None,
         pending: Sequence[Mapping[str, Any]] = (),
+        keep_preview: bool = True,
     ) -> None:
         """Give the lease back."""
         sets = [f"#{STATUS} = :status", f"#{LEASE_UNTIL} = :now", f"#{UPDATED_AT} = :now"]
@@ -286,7 +290,11 @@ class DynamoThreads:
         write = Update(
             key=thread_key(user, thread),
             sets=sets,
-            removes=(*_REQUESTS, PRESENT_RUN, LEFT_RUN, *(() if pending else (PENDING,))),
+            removes=(
+                *(*_REQUESTS, PRESENT_RUN, LEFT_RUN, STATUS_BEFORE),
+                *(() if pending else (PENDING,)),
+                *(() if keep_preview else (PREVIEW,)),
+            ),
             condition=HOLDS,
             values=values,
         )

@@ -28,6 +28,8 @@ _NUMBERS: Final = r"\d{1,6}(?:\s*(?:[,;]|[-\u2013])\s*\d{1,6})*"
 _CITED: Final = re.compile(rf"\[(?P<ascii>{_NUMBERS})\](?!\()|【(?P<wide>{_NUMBERS})[^】\n]{{0,40}}】")
 _RANGE: Final = re.compile(r"(\d+)\s*[-\u2013]\s*(\d+)|(\d+)")
 _LONGEST_RANGE: Final = 100
+_HIGHEST_READ: Final = 9_999
+"""What is said in brackets above that is no passage's number; numbers going on after it would soon not be read."""
 
 
 def citation_of(passage: Passage) -> Citation:
@@ -78,6 +80,40 @@ def numbers_in(text: str) -> Iterator[int]:
                 yield int(single)
             elif int(last) - int(first) < _LONGEST_RANGE:
                 yield from range(int(first), int(last) + 1)
+
+
+def last_number(messages: Iterable[AnyMessage], *texts: str) -> int:
+    """Give the highest number that means a passage in a conversation; 0 when there is none.
+
+    The tool messages with the passages may be gone: a client may send its conversation without them, and some threads
+    are made to be short. What was said then still cites them.
+
+    Parameters
+    ----------
+    messages : iterable of message
+        The conversation.
+    *texts : str
+        What stands for messages that are gone.
+    """
+    messages = list(messages)
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    said = [*(text_of(answer.content) for answer in answers), *texts]
+    numbers = [
+        *passages_found(messages),
+        *(number for answer in answers for number in _numbers_of(answer.additional_kwargs.get(CITATIONS))),
+        *(number for text in said for number in numbers_in(text) if number <= _HIGHEST_READ),
+    ]
+    return max(numbers, default=0)
+
+
+def _numbers_of(citations: object) -> Iterator[int]:
+    # A client may have made them.
+    for citation in cast("list[object]", citations) if isinstance(citations, list) else ():
+        match citation:
+            case {"number": int(number)} if number <= _HIGHEST_READ:
+                yield number
+            case _:
+                pass
 
 
 class PassageNumbers:

@@ -34,8 +34,6 @@ from shared.graphs.runs.turn_saver import TurnSaver
 from shared.graphs.spans import SpanRecorder
 from shared.services.turn_memory import TurnMemory
 
-_INTERRUPT: Final = "__interrupt__"
-
 LEASE_NUMBER: Final = "lease_number"
 """Where a lease's number stands in ``configurable``, for the checkpointer."""
 
@@ -101,7 +99,6 @@ class Run(Running):
         self._stream = GraphStream(graph, request)
         self._mark = TurnMark()
         self._recorder = None if ports.traces is None else SpanRecorder(ports.traces.clock)
-        self._was_interrupted = False
         self._intake = Intake()
         self._settlement = Settlement(
             request,
@@ -159,7 +156,7 @@ class Run(Running):
 
     async def _turn_away(self, error: InvalidInputError) -> None:
         """Give the thread back as it was; then tell whoever started the run."""
-        result = Result("error", self._before(), remembered="others")
+        result = Result("error", self._admitted.row.status_before, remembered="others")
         # Its read must not outlive the invocation.
         await asyncio.gather(self._settlement.turn_away(result, self._intake), self._memory.get())
         self._accepted.set_exception(error)
@@ -210,7 +207,7 @@ class Run(Running):
             case "rolled_back":
                 await self._saver.undo(self._request.run)
                 self._ports.metrics.count(counters.RUN_CANCELLED)
-                return Result("interrupted", self._before(), remembered="events")
+                return Result("interrupted", self._admitted.row.status_before, remembered="events")
             case "out_of_time":
                 await self._keep_partial()
                 self._ports.metrics.count(counters.RUN_FAILED)
@@ -265,7 +262,6 @@ class Run(Running):
             self._journal.begin(None, ())
             return ()
         known: Sequence[AnyMessage] = base.checkpoint["channel_values"].get("messages", ())
-        self._was_interrupted = any(channel == _INTERRUPT for _, channel, _ in base.pending_writes or ())
         self._journal.begin(base.checkpoint["id"], known)
         return known
 
@@ -326,10 +322,13 @@ class Run(Running):
         # For the release: the thread's head is what it was.
         self._saver.stored = snapshot.config.get("configurable", {})["checkpoint_id"]
         row = self._admitted.row
+        # The answer may be an earlier turn's, and a question be open in the last one.
+        is_open = bool(snapshot.interrupts) or row.status_before == "interrupted"
+        status: ThreadStatus = "interrupted" if is_open else "idle"
         if row.checkpoint_id == self._saver.stored:
-            return Result("success", "idle")
+            return Result("success", status)
         self._mark.set(self._stream.messages)
-        return Result("success", "idle", outcome="completed")
+        return Result("success", status, outcome="completed")
 
     async def _keep_partial(self) -> None:
         """Store what was said of an answer that was stopped, marked as such."""
@@ -348,15 +347,11 @@ class Run(Running):
         if "values" in self._request.modes:
             self._give(Streamed("values", self._stream.values))
 
-    def _before(self) -> ThreadStatus:
-        """Give what the thread was before the run."""
-        return "interrupted" if self._was_interrupted else "idle"
-
     def _failure(self, error: Exception) -> Result:
         code = failure_code(error)
         if isinstance(error, UnknownInterruptError | InvalidInputError) and self._saver.stored is None:
             # Nothing was done: what was open is open.
-            return Result("error", self._before(), code=code)
+            return Result("error", self._admitted.row.status_before, code=code)
         self._ports.metrics.count(counters.RUN_FAILED)
         _log.error("run failed", extra={**self._facts(), "code": code}, exc_info=error)
         if isinstance(error, LeaseLostError):

@@ -201,6 +201,9 @@ class Settlement:
             return
         # What was not taken in and stored stays for the next run; what was undone or turned away does not.
         gone = {self._request.run} if result.remembered in ("events", "others") else set[RunId]()
+        pending = not_stored(not_of(intake.pending, gone), self._stored(intake))
+        row = self._admitted.row
+        is_empty = row.checkpoint_id is None and row.left_run is None and not pending
         try:
             await self._ports.threads.release(
                 self._request.user,
@@ -209,7 +212,8 @@ class Settlement:
                 status=result.thread,
                 now=self._ports.clock.now(),
                 checkpoint_id=self._saver.stored,
-                pending=not_stored(not_of(intake.pending, gone), self._stored(intake)),
+                pending=pending,
+                keep_preview=not (gone and is_empty),
             )
         except Exception:  # noqa: BLE001 - the lease ends by itself
             _log.exception("lease not released", extra=self._facts())

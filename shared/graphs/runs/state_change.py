@@ -76,10 +76,10 @@ async def change_state(
     InvalidInputError
         When the graph cannot be changed like this.
     """
-    status: ThreadStatus = (await threads.get(change.user, change.thread)).status_at(clock.now())
     row = await threads.acquire(change.user, change.thread, RunId(str(uuid.uuid4())), now=clock.now(), hold=hold)
     if row.lease is None:
         raise LeaseLostError("The thread was given without a lease.")
+    status: ThreadStatus = row.status_before
     head: str | None = None
     pending: Sequence[Mapping[str, Any]] = row.pending
     try:

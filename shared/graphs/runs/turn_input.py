@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Send
 
-from shared.domain.content import says_the_same
+from shared.domain.content import is_attachment, says_the_same
 from shared.domain.errors import InvalidInputError
 from shared.domain.ids import MessageId, RunId
 from shared.domain.turns import Turn, human_ids, is_answered, turns_of
@@ -127,8 +127,23 @@ def _new(request: RunRequest, known: Sequence[AnyMessage]) -> list[AnyMessage]:
     A question that was not answered yet counts as new, for it may be a better one.
     """
     there = {message.id for message in known if message.id is not None}
-    there -= {turn.message_id for turn in turns_of(known) if len(turn.messages) == 1}
-    return [message for message in request.messages if message.id not in there]
+    open_questions = {turn.message_id: turn.messages[0] for turn in turns_of(known) if len(turn.messages) == 1}
+    there -= open_questions.keys()
+    return [
+        fuller(stored, message) if (stored := open_questions.get(MessageId(message.id or ""))) else message
+        for message in request.messages
+        if message.id not in there
+    ]
+
+
+def fuller(stored: AnyMessage, sent: AnyMessage) -> AnyMessage:
+    """Give the message that came again; the stored one when the same is said in it and images or files are missing."""
+    is_less = _attachments(sent) < _attachments(stored) and says_the_same(stored.content, sent.content)
+    return stored if is_less else sent
+
+
+def _attachments(message: AnyMessage) -> int:
+    return sum(map(is_attachment, message.content)) if isinstance(message.content, list) else 0
 
 
 def _left_behind(request: RunRequest, known: Sequence[AnyMessage], pending: Pending) -> list[AnyMessage]:

@@ -169,6 +169,36 @@ async def test_the_first_question_that_is_sent_again_gets_another_answer():
     assert [message.text for message in client.model.requests[1].history] == ["Hi"]
 
 
+async def test_a_message_said_instead_of_an_answer_is_answered_again_without_going_on_with_the_open_call():
+    client = Client(ask("Which day?"), "All right.", "As you like.", make=asking_agent)
+    await client.run(user("Book"))
+    await client.run(user("Forget it"))
+
+    events = await client.run(messages=[*client.messages[:2], user("Forget it")])
+
+    assert events[-1].outcome.type == "success"
+    assert [text for _, text, _ in await client.stored()] == ["Book", "Forget it", "As you like."]
+
+
+async def test_questions_that_came_together_are_answered_again_together():
+    client = Client("one", "two", "three")
+    await client.run(user("Hi"))
+    await client.run(user("And?"), user("Well?"))
+
+    await client.run(messages=client.messages[:4])
+
+    assert [text for _, text, _ in await client.stored()] == ["Hi", "one", "And?", "Well?", "three"]
+
+
+async def test_an_answered_question_that_comes_with_other_words_is_answered_again_in_these():
+    client = Client("one", "two")
+    await client.run(user("Hi"))
+
+    await client.run(messages=[user("Good day", "id of Hi")])
+
+    assert [text for _, text, _ in await client.stored()] == ["Good day", "two"]
+
+
 async def test_tool_calls_and_their_results_are_told():
     client = Client(ask("Which day?"), "Booked.", make=asking_agent)
 

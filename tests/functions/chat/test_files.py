@@ -15,15 +15,19 @@ DATA = base64.b64encode(BYTES).decode()
 THREAD = "7c9f8f3e-5d0f-4a53-8a39-0d6d7c0c9b12"
 
 
-@pytest.fixture
-def chat():
+def chat_that_says(*script):
     library = ChatKnowledge()
     api = ChatApi(
-        ScriptedChatModel(*["In March."] * 4),
+        ScriptedChatModel(*script),
         make=lambda model: Turns(chat=model, library=library).graph,
         take_in=library.files.take_in,
     )
     return api, library
+
+
+@pytest.fixture
+def chat():
+    return chat_that_says(*["In March."] * 4)
 
 
 async def say(api, *parts, user=USER, ident="h1", thread=THREAD):
@@ -232,3 +236,87 @@ async def test_a_file_of_an_update_that_goes_past_its_agent_is_shown_and_not_sen
     asked = api.model.requests[-1].history[-1].content
     assert {part["type"] for part in asked} == {"text"}
     assert "The heron nests in March." in str(asked)
+
+
+AGUI_BODY = {"threadId": THREAD, "runId": "r", "state": {}, "tools": [], "context": [], "forwardedProps": {}}
+AGUI_FILE = {
+    "type": "document",
+    "source": {"type": "data", "value": DATA, "mimeType": "text/markdown"},
+    "metadata": {"filename": "herons.md"},
+}
+WORDS = {"type": "text", "text": "When?"}
+NAMED = {"type": "text", "text": "[file: herons.md]"}
+
+
+class Reloaded:
+    """An AG-UI client that has only what the thread's snapshot showed it, as after its page was loaded anew."""
+
+    def __init__(self, *script):
+        self.api, _ = chat_that_says(*script)
+        self.messages = []
+
+    async def run(self, *messages):
+        answer = await self.api.client().post("/agui", json={**AGUI_BODY, "messages": messages})
+        assert answer.status_code == 200, answer.text
+        lines = [line for line in answer.text.split("\n") if line.startswith("data: ")]
+        for event in (json.loads(line.removeprefix("data: ")) for line in lines):
+            self.messages = event.get("messages", self.messages)
+
+    async def stored(self):
+        state = (await self.api.client().get(f"/threads/{THREAD}/state")).json()
+        return [(message["type"], message["content"]) for message in state["values"]["messages"]]
+
+    async def asked(self):
+        return [content for kind, content in await self.stored() if kind == "human"]
+
+
+def asking(*parts):
+    return {"id": "h1", "role": "user", "content": list(parts)}
+
+
+async def test_a_question_that_is_answered_again_from_a_snapshot_keeps_its_file():
+    client = Reloaded("Hello.", "In March.", "In April.")
+    await client.run({"id": "h0", "role": "user", "content": "Hi"})
+    await client.run(asking(WORDS, AGUI_FILE))
+    asked = await client.asked()
+    shown = client.messages[2]
+
+    await client.run(*client.messages[:3])
+
+    assert [part["text"] for part in shown["content"]] == ["When?", "[file: herons.md]"]
+    assert [part["type"] for part in asked[1]] == ["text", "file", "kb_ref"]
+    assert await client.asked() == asked
+    assert (await client.stored())[-1] == ("ai", "In April.")
+    assert "The heron nests in March." in str(client.api.model.requests[-1].messages)
+
+
+async def test_a_question_without_an_answer_that_comes_from_a_snapshot_keeps_its_file():
+    client = Reloaded(RuntimeError("x"), "In March.")
+    await client.run(asking(WORDS, AGUI_FILE))
+    asked = await client.asked()
+
+    await client.run(asking(WORDS, NAMED))
+
+    assert await client.asked() == asked
+    assert "The heron nests in March." in str(client.api.model.requests[-1].messages)
+
+
+@pytest.mark.parametrize("first", ["In March.", RuntimeError("x")], ids=["answered", "not answered"])
+async def test_a_question_that_is_put_otherwise_keeps_the_file_whose_name_it_still_has(first):
+    client = Reloaded(first, "In a reed bed.")
+    await client.run(asking(WORDS, AGUI_FILE))
+    ((_, *file),) = await client.asked()
+
+    where = {"type": "text", "text": "Where?"}
+    await client.run(asking(where, NAMED))
+
+    assert await client.asked() == [[where, *file]]
+
+
+async def test_a_question_without_an_answer_of_which_only_the_words_come_again_keeps_its_file():
+    api, _ = chat_that_says(RuntimeError("x"), "In March.")
+    await say(api, WORDS, {"type": "file", "base64": DATA, "filename": "herons.md"})
+
+    reply = await say(api, WORDS)
+
+    assert [part["type"] for part in reply.json()["messages"][0]["content"]] == ["text", "file", "kb_ref"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from shared.domain.content import text_of
 from shared.domain.errors import InvalidIdError, MissingUserIdError
 from shared.domain.ids import DocumentId, UserId, parse_document_id
-from shared.domain.kb.citations import PASSAGES, PassageNumbers, citation_of, passages_found
+from shared.domain.kb.citations import PASSAGES, PassageNumbers, citation_of, last_number
 from shared.domain.kb.mentions import mentions_in
 from shared.domain.kb.passages import Passage, Passages
 from shared.domain.prompt import SEARCH_TOOL, inert
@@ -81,7 +81,9 @@ def search_knowledge_base_tool(knowledge: Knowledge) -> BaseTool:
         result = await knowledge.search.search(envelope.user, query, scope)
         if result.basis == "none":
             return failure_text("UNAVAILABLE", UNAVAILABLE), {PASSAGES: []}
-        found = _numbered(result.found, envelope.numbers or PassageNumbers(), thread)
+        last = last_number(thread, runtime.state.get("running_summary", ""))
+        numbers = envelope.numbers or PassageNumbers()
+        found = result.found.numbered_from(numbers.take(len(result.found.passages), after=last))
         noted = [citation_of(passage) for passage in found.passages]
         return json.dumps(_answer(result, found), ensure_ascii=False), {PASSAGES: noted}
 
@@ -112,10 +114,6 @@ def _id_or_none(value: str) -> DocumentId | None:
         return parse_document_id(value.strip())
     except InvalidIdError:
         return None
-
-
-def _numbered(found: Passages, numbers: PassageNumbers, thread: Sequence[AnyMessage]) -> Passages:
-    return found.numbered_from(numbers.take(len(found.passages), after=max(passages_found(thread), default=0)))
 
 
 def _answer(result: SearchResult, found: Passages) -> dict[str, Any]:

@@ -119,4 +119,4 @@ def test_a_file_of_the_thread_is_shown_by_its_name_and_its_mark_is_not():
 
     snapshot, _ = events.ended("success")
 
-    assert [part.text for part in snapshot.messages[0].content] == ["See", "[file: [kb:d-1] a.pdf]"]
+    assert [part.text for part in snapshot.messages[0].content] == ["See", "[file: a.pdf]"]

@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from shared.domain.kb.citations import PassageNumbers, numbers_in, passages_found, with_citations
+from shared.domain.kb.citations import PassageNumbers, last_number, numbers_in, passages_found, with_citations
 
 PASSAGES = {number: {"number": number, "documentId": "d", "name": f"{number}.pdf"} for number in (1, 2, 3, 7)}
 
@@ -47,6 +47,27 @@ def test_passages_are_those_of_tool_messages():
         ToolMessage("…", tool_call_id="4"),
     ]
     assert list(passages_found(thread)) == [1, 2, 7]
+
+
+@pytest.mark.parametrize(
+    ("thread", "last"),
+    [
+        ([], 0),
+        ([ToolMessage("…", tool_call_id="1", artifact={"passages": [PASSAGES[2], PASSAGES[7]]})], 7),
+        ([AIMessage("Spring.", additional_kwargs={"citations": [PASSAGES[3], PASSAGES[1]]})], 3),
+        ([AIMessage("Spring [2], and summer [7].")], 7),
+        ([HumanMessage("What is [9]?"), AIMessage("Spring [1].")], 1),
+        ([AIMessage("No passage: [123456].")], 0),
+        ([AIMessage("As a client made it.", additional_kwargs={"citations": ["x", {"number": "9"}, {}]})], 0),
+        ([AIMessage("As a client made it.", additional_kwargs={"citations": 1})], 0),
+    ],
+)
+def test_the_last_number_is_the_highest_that_was_found_or_that_an_answer_cites(thread, last):
+    assert last_number(thread) == last
+
+
+def test_what_stands_for_turns_that_are_gone_cites_as_they_did():
+    assert last_number([AIMessage("Spring [1].")], "They spoke of herons [4].") == 4
 
 
 def test_no_number_is_given_twice():

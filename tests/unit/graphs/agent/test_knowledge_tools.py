@@ -89,6 +89,36 @@ async def test_numbers_go_on_through_searches_side_by_side_and_later_turns() -> 
     assert [each["number"] for each in second.additional_kwargs["citations"]] == [1, 4]
 
 
+async def test_numbers_go_on_after_an_answer_whose_passages_are_gone() -> None:
+    """As of a conversation that a client sends again, without what its tools have found."""
+    turns = asking(Say("", [search("heron nests")]), "As I said, and it is so [4].")
+    await herons(turns)
+
+    thread = await turns.thread()
+    before = [HumanMessage("Herons?", id="h0"), AIMessage("March [1][3].", id="a0")]
+    await thread.graph.aupdate_state({"configurable": {"thread_id": thread.id}}, {"messages": before})
+
+    messages = await thread.say("Sure?")
+
+    (result,) = results(messages)
+    assert [passage["number"] for passage in result["passages"]] == [4]
+    assert [each["number"] for each in messages[-1].additional_kwargs["citations"]] == [4]
+
+
+async def test_numbers_go_on_after_those_in_the_text_that_stands_for_old_turns() -> None:
+    turns = asking(Say("", [search("heron nests")]), "It is so.")
+    await herons(turns)
+    thread = await turns.thread()
+
+    old = {"running_summary": "They spoke of herons [2]."}
+    await thread.graph.aupdate_state({"configurable": {"thread_id": thread.id}}, old, as_node="chat_agent")
+
+    messages = await thread.say("Sure?")
+
+    (result,) = results(messages)
+    assert [passage["number"] for passage in result["passages"]] == [3]
+
+
 @pytest.mark.parametrize("asked", ["the id", "a mention", "the words"])
 async def test_another_users_document_is_not_found(asked: str) -> None:
     """HID-13: by whatever way its id gets into a call or a message."""

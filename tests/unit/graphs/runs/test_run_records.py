@@ -4,9 +4,10 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 
 from shared.domain.errors import InvalidInputError, ModelThrottledError, StoreError
+from shared.domain.root_checkpoint import root_checkpoint_id
 from shared.domain.runs import EventPage, RunRow
 from shared.domain.threads import LeaseSignal
 from shared.graphs.runs.admission import pending_of
@@ -15,7 +16,7 @@ from shared.graphs.runs.request import ResumeCommand
 from shared.graphs.runs.runner import RunTiming
 from shared.graphs.runs.state_change import StateChange
 from tests.fakes.chat_model import Say, ScriptedChatModel
-from tests.fakes.runs import MOMENT, USER, Runs, new_run_id, outcome_of, until
+from tests.fakes.runs import MOMENT, USER, Runs, new_run_id, new_thread_id, outcome_of, until
 from tests.fakes.small_graph import TURN_END
 
 QUICK = RunTiming(watch_every=MOMENT, look_every=MOMENT)
@@ -271,6 +272,99 @@ async def test_a_question_that_was_open_is_open_again():
     assert await runs.texts(thread) == ["please confirm", "You said: no", "Done."]
 
 
+@pytest.mark.parametrize("text", ["Elsewhere", "Hi"], ids=["a branch", "from the root"])
+async def test_an_undone_branch_leaves_a_question_at_the_head_open(text):
+    gate = Gate()
+    runs = Runs(ScriptedChatModel("Hello.", Say("Once upon a time", before_token=gate)))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    place = (await runs.state(thread)).config["configurable"]["checkpoint_id"]
+    await runs.run(thread, "please confirm")
+    start = place if text == "Elsewhere" else root_checkpoint_id(thread)
+    run = await runs.start(thread, text, checkpoint_id=start)
+    await gate.reached.wait()
+    await runs.threads.request_cancel(USER, thread, run.id, now=runs.clock.now(), rollback=True)
+    await outcome_of(run)
+
+    assert (await runs.threads.get(USER, thread)).status == "interrupted"
+    assert (await runs.state(thread)).interrupts
+
+
+async def test_a_refused_branch_leaves_a_question_at_the_head_open():
+    runs = Runs(ScriptedChatModel("Hello."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    place = (await runs.state(thread)).config["configurable"]["checkpoint_id"]
+    await runs.run(thread, "please confirm")
+
+    with pytest.raises(InvalidInputError):
+        await runs.start(thread, "Hi", checkpoint_id=place)
+
+    assert (await runs.threads.get(USER, thread)).status == "interrupted"
+
+
+async def test_an_answer_that_is_given_again_leaves_a_later_question_open():
+    runs = Runs(ScriptedChatModel("Hello."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    await runs.run(thread, "please confirm")
+
+    again = await runs.run(thread, "Hi", modes=frozenset({"messages"}))
+
+    assert again.tokens() == ["Hello."]
+    assert (await runs.threads.get(USER, thread)).status == "interrupted"
+
+
+async def test_a_refused_run_leaves_a_thread_in_error():
+    runs = Runs(ScriptedChatModel("Hello.", RuntimeError("x")))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+    await runs.run(thread, "And?")
+
+    with pytest.raises(InvalidInputError):
+        await runs.runner.start(runs.request(thread, messages=[HumanMessage("Other", id="id of Hi")]))
+
+    assert (await runs.threads.get(USER, thread)).status == "error"
+
+
+async def test_a_refused_run_leaves_nothing_of_its_text_in_a_thread_in_which_nothing_was_said():
+    runs = Runs()
+    thread = new_thread_id()
+    result = ToolMessage("sunny", tool_call_id="of no call", id="t")
+    said = [HumanMessage("A secret", id="h"), result]
+
+    with pytest.raises(InvalidInputError):
+        await runs.runner.start(runs.request(thread, messages=said, create=True))
+    refused = await runs.threads.get(USER, thread)
+    await runs.run(thread, "Hi")
+
+    assert (refused.status, refused.preview, refused.pending) == ("idle", "", ())
+    assert (await runs.threads.get(USER, thread)).preview == "Hi"
+
+
+async def test_a_first_run_that_is_undone_leaves_no_preview():
+    gate = Gate()
+    runs = Runs(ScriptedChatModel(Say("Once upon a time", before_token=gate)))
+    thread = await runs.thread()
+    run = await runs.start(thread, "A story")
+    await gate.reached.wait()
+    await runs.threads.request_cancel(USER, thread, run.id, now=runs.clock.now(), rollback=True)
+    await outcome_of(run)
+
+    assert (await runs.threads.get(USER, thread)).preview == ""
+
+
+async def test_a_refused_run_leaves_the_preview_of_what_was_said():
+    runs = Runs(ScriptedChatModel("Hello."))
+    thread = await runs.thread()
+    await runs.run(thread, "Hi")
+
+    with pytest.raises(InvalidInputError):
+        await runs.runner.start(runs.request(thread, messages=[HumanMessage("Other", id="id of Hi")]))
+
+    assert (await runs.threads.get(USER, thread)).preview == "Hi"
+
+
 async def test_a_run_with_rollback_undoes_the_one_before_it():
     gate = Gate()
     runs = Runs(ScriptedChatModel(Say("Let me explain", before_token=gate), "Sure."), timing=QUICK)
@@ -446,6 +540,6 @@ async def test_a_refused_run_keeps_what_others_left_and_remembers_the_dead_one()
     row = await runs.threads.get(USER, thread)
     await runs.run(thread, "Next")
 
-    assert (row.status, [message["content"] for message in row.pending]) == ("idle", ["Lost"])
+    assert (row.status, [message["content"] for message in row.pending]) == ("error", ["Lost"])
     assert (dead, "error") in [(each.run_id, each.status) for each in await rows_of(runs, thread)]
     assert await runs.texts(thread) == ["Hi", "One.", "Lost", "Next", "Two."]
