@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +24,7 @@ from shared.graphs.runs.request import GraphRequest, RunRequest
 from shared.graphs.runs.run import Run
 from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.state_change import StateChange, change_state
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.stateless_run import StatelessRun
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.services.recall import Recall
@@ -301,7 +302,7 @@ class GraphRunner:
         if request.checkpoint_id is None:
             raise InvalidInputError("There is nothing to go on with: give an input, a command or a checkpoint.")
         # A turn is stored as a whole, so "answer again from here" means: take the turn that came next once more.
-        known = {message.id for message in _messages(snapshot.values)}
+        known = {message.id for message in messages_in(snapshot.values)}
         return await self._asked_again(request, request.checkpoint_id, known)
 
     async def _settled_at_root(self, request: RunRequest) -> RunRequest:
@@ -317,7 +318,7 @@ class GraphRunner:
         async for child in self.history(request.user, request.thread):
             config = child.parent_config or {}
             if config.get("configurable", {}).get("checkpoint_id") == parent:
-                new = [message for message in _messages(child.values) if message.id not in known]
+                new = [message for message in messages_in(child.values) if message.id not in known]
                 again = [message for message in new if isinstance(message, HumanMessage)]
                 if again:
                     return replace(request, messages=again)
@@ -325,7 +326,3 @@ class GraphRunner:
                 # What followed it is newer.
                 break
         raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
-
-
-def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
-    return cast("dict[str, Sequence[AnyMessage]]", values).get("messages", ())
