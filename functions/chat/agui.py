@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -24,6 +24,7 @@ from shared.domain.turns import is_answered, turns_of
 from shared.graphs.runs.place import config_of
 from shared.graphs.runs.request import ResumeCommand, RunRequest
 from shared.graphs.runs.run import Run
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.stream import Ended, Failed, Streamed
 from shared.graphs.runs.turn_input import fuller
 
@@ -139,7 +140,7 @@ async def _with_what_is_known(
 
 async def _messages(chat: Chat, user: UserId, thread: ThreadId) -> Sequence[AnyMessage]:
     snapshot = await chat.runner.reading(user).aget_state(config_of(thread))
-    return _messages_in(snapshot.values)
+    return messages_in(snapshot.values)
 
 
 async def _before(
@@ -150,11 +151,7 @@ async def _before(
     snapshot = await graph.aget_state(config_of(thread))
     while snapshot.parent_config is not None:
         snapshot = await graph.aget_state(snapshot.parent_config)
-        there = {message.id for message in _messages_in(snapshot.values)}
+        there = {message.id for message in messages_in(snapshot.values)}
         if message_id not in there:
             return str(snapshot.config.get("configurable", {}).get("checkpoint_id")), there
     return root_checkpoint_id(thread), ()
-
-
-def _messages_in(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
-    return cast("dict[str, Sequence[AnyMessage]]", values).get("messages", ())

@@ -40,7 +40,7 @@ class _Endpoint:
 
 _READ: Final = (401, 404, 422, 503)
 _RUN: Final = (401, 404, 409, 413, 422, 503)
-_STATELESS: Final = (401, 413, 422)
+_STATELESS: Final = (401, 413, 422, 503)
 _EVENTS: Final = "text/event-stream"
 _ENDPOINTS: Final[Mapping[tuple[str, str], _Endpoint]] = {
     ("GET", "/ok"): _Endpoint(ok, replies.OkReply),

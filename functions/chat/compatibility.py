@@ -19,15 +19,17 @@ _BESIDE: Final[Mapping[str, str]] = {
     "GET /threads/{thread_id}": "`values` as in lists; `interrupts` as they are. The state has everything.",
     "PATCH /threads/{thread_id}": "A `title` renames. `ttl` is refused.",
     "DELETE /threads/{thread_id}": "Gone at once; what it held is removed soon after.",
+    "GET /threads/{thread_id}/state": """Of a thread that a run holds it may take a second longer, five when the run is
+        being stopped: what was kept of it is then there.""",
     "POST /threads/{thread_id}/copy": """Without its runs, but with the question of one that goes on; what is known of
         earlier turns is summarised anew.""",
     "POST /threads/{thread_id}/state": """Under the thread's lease: 409 with `Retry-After` while a run holds it. Only
         `messages` can be changed; `{"type": "remove", "id": …}` removes one.""",
     "POST /threads/{thread_id}/state/checkpoint": """`checkpoint_ns` finds the state of an agent that waits.
         `checkpoint_map` is refused.""",
-    "GET /threads/{thread_id}/history": """`before` is the id of a checkpoint. The last state is the one before the
-        first turn, empty and not stored: where to start to edit or regenerate the first message. A page also ends after
-        64 MB; what comes next is `before` its last state.""",
+    "GET /threads/{thread_id}/history": """While a run goes on it may take as long as the state. `before` is the id of a
+        checkpoint. The last state is the one before the first turn, empty and not stored: where to start to edit or
+        regenerate the first message. A page also ends after 64 MB; what comes next is `before` its last state.""",
     "POST /threads/{thread_id}/history": """As with GET; `before` is a checkpoint, its id, or a config that has it.
         `checkpoint` may name the root namespace only.""",
     "GET /threads/{thread_id}/runs": """Runs are known for 30 days. None is ever `pending`: a run that waits for its
@@ -120,8 +122,10 @@ a value with a 422 that names it. This page is made of the tables that the API i
 
 Every route but `/ok` and `/info` needs an ID token of the user pool (`Authorization: Bearer …`); a thread of another
 user is a 404 as a missing one is. Errors are `{"detail": "…"}`. Events have ids that count up by one within a run, and
-no two share one. A stream sends a comment every few seconds, and a wait a line end, from its first second on. Replies
-that are streamed may be of any size; others, and every request, end at 6 MB.
+no two share one. A stream sends a comment every few seconds, and a wait a line end, from its first second on. A run
+that is to wait for a busy thread waits before its reply begins, so that a 409 is still possible: nothing is sent until
+then, for up to `ENQUEUE_SECONDS` (35). Replies that are streamed may be of any size; others, and every request, end at
+6 MB.
 """
 
 

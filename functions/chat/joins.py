@@ -23,6 +23,7 @@ from shared.adapters.langgraph_api.sse import HEARTBEAT, MEDIA_TYPE, sse_event
 from shared.domain.errors import InvalidInputError, NotFoundError
 from shared.domain.ids import RunId, ThreadId, UserId
 from shared.graphs.runs.place import config_of
+from shared.graphs.runs.state_messages import messages_in
 
 _FAILED: Final = "RUN_FAILED"
 _LOOK_AGAIN: Final = 1.0
@@ -132,7 +133,7 @@ class _Events:
 
     async def _messages(self, checkpoint_id: str | None) -> Sequence[BaseMessage]:
         snapshot = await self._chat.runner.reading(self._user).aget_state(config_of(self._thread, checkpoint_id))
-        return cast("dict[str, Sequence[BaseMessage]]", snapshot.values).get("messages", ())
+        return messages_in(snapshot.values)
 
     async def _the_end(self, number: int) -> bytes:
         """Give the end of a run whose events do not have it: it died, or they have expired."""

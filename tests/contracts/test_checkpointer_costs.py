@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from shared.adapters.dynamodb.checkpointer import DynamoDBSaver
@@ -82,6 +83,38 @@ def test_a_cold_load_takes_one_query_or_two(client, turns, queries):
     with tapped(client) as wire:
         assert saver_on(client).get_tuple(config_of())
     assert wire.counts == {"Query": queries}
+
+
+class CountingSerializer(JsonPlusSerializer):
+    """Counts what is read back."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = 0
+
+    def loads_typed(self, data):
+        self.read += 1
+        return super().loads_typed(data)
+
+
+@pytest.mark.parametrize("newer", [2, 20])
+def test_what_follows_a_checkpoint_is_found_without_reading_what_is_newer(client, newer):
+    saver = saver_on(client)
+    for number in range(newer):
+        say(saver, number)
+    *_, second, first = saver.list(config_of())
+    counting = CountingSerializer()
+    cold = saver_on(client, serde=counting)
+
+    (child,) = cold.children(first.config)
+    of_child, counting.read = counting.read, 0
+    (root,) = cold.children(config_of())
+
+    assert (child.config, root.config) == (second.config, first.config)
+    assert child.checkpoint["channel_values"] == second.checkpoint["channel_values"]
+    # Four messages, and what is beside them.
+    assert of_child <= 10
+    assert counting.read <= 8
 
 
 def test_a_warm_load_reads_only_what_is_new(client):

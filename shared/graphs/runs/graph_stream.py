@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from shared.domain.kb.citations import CITATIONS
 from shared.graphs.runs.partial_answer import PartialAnswer
 from shared.graphs.runs.request import Durability, GraphRequest
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.stream import Streamed
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -57,7 +58,7 @@ class GraphStream:
     @property
     def messages(self) -> Sequence[AnyMessage]:
         """The messages of ``values``."""
-        return cast("Sequence[AnyMessage]", self.values.get("messages", ()))
+        return messages_in(self.values)
 
     async def outputs(
         self,

@@ -28,6 +28,7 @@ from shared.graphs.runs.request import RunRequest
 from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.running import Running
 from shared.graphs.runs.settlement import Intake, Result, Settlement
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.stream import Ended, Failed, RunOutput, Streamed
 from shared.graphs.runs.turn_input import answered_turn, asked_in, graph_input, not_of, not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
@@ -177,7 +178,9 @@ class Run(Running):
         if request.checkpoint_id is not None and not_of(self._intake.pending, {request.run}):
             # A run may have died after it stored its question. In a branch that would look as if it had not.
             head = await self._graph.aget_state({"configurable": {"thread_id": request.thread}})
-            self._intake.pending = not_stored(self._intake.pending, {message.id for message in _messages(head.values)})
+            self._intake.pending = not_stored(
+                self._intake.pending, {message.id for message in messages_in(head.values)}
+            )
         known = self._starts_from(await self._load())
         answered = answered_turn(request, known)
         given = None if answered is not None else graph_input(request, known, self._intake.pending)
@@ -261,7 +264,7 @@ class Run(Running):
         if base is None:
             self._journal.begin(None, ())
             return ()
-        known: Sequence[AnyMessage] = base.checkpoint["channel_values"].get("messages", ())
+        known = messages_in(base.checkpoint["channel_values"])
         self._journal.begin(base.checkpoint["id"], known)
         return known
 
@@ -363,7 +366,3 @@ class Run(Running):
 
     def _facts(self) -> dict[str, str]:
         return {"run_id": self._request.run, "thread_id": self._request.thread}
-
-
-def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
-    return cast("Mapping[str, Sequence[AnyMessage]]", values).get("messages", ())

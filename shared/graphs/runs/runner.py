@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id
 from langgraph.store.base import BaseStore
 from langgraph.types import StateSnapshot
 
@@ -24,6 +24,7 @@ from shared.graphs.runs.request import GraphRequest, RunRequest
 from shared.graphs.runs.run import Run
 from shared.graphs.runs.run_ports import RunPorts
 from shared.graphs.runs.state_change import StateChange, change_state
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.stateless_run import StatelessRun
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.services.recall import Recall
@@ -31,6 +32,15 @@ from shared.services.turn_memory import TurnMemory
 
 Checkpointers = Callable[[UserId], BaseCheckpointSaver[Any]]
 """Gives the checkpointer of one owner, which reaches no other's threads."""
+
+
+@runtime_checkable
+class KnowsChildren(Protocol):
+    """A checkpointer that finds what follows a checkpoint without reading everything that is newer."""
+
+    def achildren(self, config: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+        """Give the checkpoints that follow one, or that follow none, the newest first."""
+        ...
 
 
 TakeIn = Callable[[UserId, Sequence[AnyMessage]], Awaitable[Sequence[AnyMessage]]]
@@ -301,7 +311,7 @@ class GraphRunner:
         if request.checkpoint_id is None:
             raise InvalidInputError("There is nothing to go on with: give an input, a command or a checkpoint.")
         # A turn is stored as a whole, so "answer again from here" means: take the turn that came next once more.
-        known = {message.id for message in _messages(snapshot.values)}
+        known = {message.id for message in messages_in(snapshot.values)}
         return await self._asked_again(request, request.checkpoint_id, known)
 
     async def _settled_at_root(self, request: RunRequest) -> RunRequest:
@@ -314,18 +324,25 @@ class GraphRunner:
 
     async def _asked_again(self, request: RunRequest, parent: str | None, known: set[str | None]) -> RunRequest:
         """Give the request with the question that came after a checkpoint; after the root when there is none."""
-        async for child in self.history(request.user, request.thread):
-            config = child.parent_config or {}
-            if config.get("configurable", {}).get("checkpoint_id") == parent:
-                new = [message for message in _messages(child.values) if message.id not in known]
-                again = [message for message in new if isinstance(message, HumanMessage)]
-                if again:
-                    return replace(request, messages=again)
-            if child.config.get("configurable", {}).get("checkpoint_id") == parent:
-                # What followed it is newer.
-                break
+        async for child in _children(self._checkpointers(request.user), config_of(request.thread, parent)):
+            said = messages_in(child.checkpoint["channel_values"])
+            new = [message for message in said if message.id not in known]
+            again = [message for message in new if isinstance(message, HumanMessage)]
+            if again:
+                return replace(request, messages=again)
         raise InvalidInputError("No turn follows this checkpoint: there is nothing to answer again.")
 
 
-def _messages(values: Any) -> Sequence[AnyMessage]:  # noqa: ANN401 - the graph's own state
-    return cast("dict[str, Sequence[AnyMessage]]", values).get("messages", ())
+async def _children(saver: BaseCheckpointSaver[Any], place: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+    """Give the checkpoints that follow one, or that follow none, the newest first."""
+    if isinstance(saver, KnowsChildren):
+        async for child in saver.achildren(place):
+            yield child
+        return
+    parent, thread = get_checkpoint_id(place), place.get("configurable", {})["thread_id"]
+    async for each in saver.alist(config_of(thread)):
+        if each.config.get("configurable", {}).get("checkpoint_id") == parent:
+            # What follows it is newer.
+            return
+        if (each.parent_config or {}).get("configurable", {}).get("checkpoint_id") == parent:
+            yield each

@@ -17,6 +17,7 @@ from shared.domain.threads import ThreadStatus
 from shared.graphs.runs.graph_stream import Graph
 from shared.graphs.runs.place import config_of
 from shared.graphs.runs.run import LEASE_NUMBER
+from shared.graphs.runs.state_messages import messages_in
 from shared.graphs.runs.turn_input import not_stored
 from shared.graphs.runs.turn_saver import TurnSaver
 from shared.ports import Clock, Runs, Threads
@@ -89,7 +90,7 @@ async def change_state(
         if pending:
             # A run may have died after it stored its question. After the change that may look as if it had not.
             before = await graph.aget_state(config_of(change.thread))
-            pending = not_stored(pending, {message.id for message in before.values.get("messages", ())})
+            pending = not_stored(pending, {message.id for message in messages_in(before.values)})
         changed = await _change(change, graph, row.lease.number)
         now = await graph.aget_state(config_of(change.thread))
         status = "interrupted" if now.next else "idle"

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from shared.domain.errors import StoreError
 from tests.fakes.agent_turns import Turns
 from tests.fakes.chat_api import OTHER, USER, ChatApi
 from tests.fakes.chat_knowledge import ChatKnowledge
@@ -147,6 +148,18 @@ async def test_a_state_that_is_changed_keeps_no_bytes_either(chat):
     state = (await api.client().get(f"/threads/{thread}/state")).text
     assert DATA not in state
     assert len(await library.base.documents.of_user(USER)) == 1
+
+
+@pytest.mark.parametrize("path", ["/runs/wait", "/runs/stream"])
+async def test_a_file_that_cannot_be_stored_is_told_by_a_status_that_is_documented(chat, path):
+    api, library = chat
+    library.base.objects.failures["write"] = StoreError("s3")
+    message = {"role": "user", "content": [{"type": "file", "base64": DATA, "filename": "herons.md"}]}
+
+    reply = await api.client().post(path, json={"assistant_id": "agent", "input": {"messages": [message]}})
+
+    assert reply.status_code == 503
+    assert "503" in api.app.openapi()["paths"][path]["post"]["responses"]
 
 
 async def test_a_run_without_a_thread_reads_files_too(chat):

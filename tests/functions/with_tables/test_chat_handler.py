@@ -100,6 +100,21 @@ def test_a_turn_costs_few_requests_and_no_more_in_a_long_thread(function):
     assert last["Query"] + last["GetItem"] + last["BatchGetItem"] <= 4
 
 
+def test_a_question_of_long_ago_is_answered_again_from_the_checkpoint_before_it(function):
+    thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]
+    for question in ("First", "Second", "Third"):
+        function.say(thread, question)
+    after_first, root = function.json("GET", f"/threads/{thread}/history")[2:]
+    path = f"/threads/{thread}/runs/stream"
+
+    function.request("POST", path, {"assistant_id": "agent", "checkpoint": after_first["checkpoint"]})
+    second = function.said(thread)
+    function.request("POST", path, {"assistant_id": "agent", "checkpoint": root["checkpoint"]})
+
+    assert second[::2] == ["First", "Second"]
+    assert function.said(thread)[::2] == ["First"]
+
+
 def test_a_run_is_given_again_as_it_was_and_known(function):
     """On the real tables: the log refers to the checkpoint that the run began with."""
     thread = function.json("POST", "/threads", {"metadata": {"title": "Named"}})["thread_id"]

@@ -167,6 +167,27 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
             left = None if left is None else left - 1
             yield self._tuple(place, found.load())
 
+    def children(self, config: RunnableConfig) -> Iterator[CheckpointTuple]:
+        """Give the checkpoints that follow one, the newest first. Only these are put together, however many are newer.
+
+        Parameters
+        ----------
+        config : RunnableConfig
+            Names the thread and the checkpoint; without a checkpoint, what follows none is given.
+
+        Raises
+        ------
+        CorruptCheckpointError
+            When one cannot be read as it was written.
+        """
+        place, parent = self._place(config), get_checkpoint_id(config) or None
+        for found in self._reader.history(place, _namespace(config)):
+            if found.checkpoint == parent:
+                # What follows it is newer.
+                return
+            if (found.record.parent or None) == parent:
+                yield self._tuple(place, found.load())
+
     def put(
         self,
         config: RunnableConfig,
@@ -303,6 +324,12 @@ class DynamoDBSaver(BaseCheckpointSaver[int]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Do what :meth:`list` does beside the event loop; a page is read when its first checkpoint is asked for."""
         tuples = self.list(config, filter=filter, before=before, limit=limit)
+        while (each := await in_thread(next, tuples, None)) is not None:
+            yield each
+
+    async def achildren(self, config: RunnableConfig) -> AsyncIterator[CheckpointTuple]:
+        """Do what :meth:`children` does beside the event loop."""
+        tuples = self.children(config)
         while (each := await in_thread(next, tuples, None)) is not None:
             yield each
 
