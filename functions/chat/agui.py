@@ -11,7 +11,7 @@ from langchain_core.utils.uuid import uuid7
 from starlette.responses import StreamingResponse
 
 from functions.chat.run_journal import RunJournal
-from functions.chat.run_requests import time_left
+from functions.chat.run_requests import time_left, without_files
 from functions.chat.run_streams import to_the_end, with_heartbeats
 from functions.chat.runs import stream_headers
 from functions.chat.wiring import Account, Chat, InChat, User
@@ -108,6 +108,7 @@ async def _with_what_is_new(asked: RunRequest, given: "AguiInput", chat: Chat) -
     if given.resume is not None:
         if new:
             raise InvalidInputError("resume: An answer and new messages exclude each other.")
+        without_files(given.resume, "resume")
         return replace(asked, command=ResumeCommand(resume=given.resume, has_resume=True))
     if new:
         if isinstance(new[-1], AIMessage):

@@ -168,9 +168,9 @@ def _messages(body: RunCreate) -> Sequence[AnyMessage]:
 def _command(body: CommandBody, nodes: frozenset[str]) -> ResumeCommand:
     goto = [Goto(to.node, to.input, has_input=True) if isinstance(to, SendTo) else Goto(to) for to in body.goto or ()]
     _nodes([to.node for to in goto], "command.goto", nodes)
-    _without_files(body.resume, "command.resume")
+    without_files(body.resume, "command.resume")
     for number, to in enumerate(goto):
-        _without_files(to.input, f"command.goto.{number}.input")
+        without_files(to.input, f"command.goto.{number}.input")
     has_resume = "resume" in body.model_fields_set
     if not (has_resume or goto or body.update):
         raise InvalidInputError("command: There is nothing in it.")
@@ -182,10 +182,23 @@ def _command(body: CommandBody, nodes: frozenset[str]) -> ResumeCommand:
     )
 
 
-def _without_files(value: object, where: str) -> None:
-    """Refuse the bytes of files where they would go into checkpoints as they are."""
+def without_files(value: object, where: str) -> None:
+    """Refuse the bytes of files where they would go into checkpoints as they are.
+
+    Parameters
+    ----------
+    value : object
+        What the client gives.
+    where : str
+        Its place in the request.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is a file in it.
+    """
     if holds_file(value):
-        raise InvalidInputError(f"{where}: A file comes in a message of command.update, or is named by its file_id.")
+        raise InvalidInputError(f"{where}: A file comes in a message, or is named by its file_id.")
 
 
 def _durability(body: RunCreate) -> Durability:

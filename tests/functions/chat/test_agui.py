@@ -328,6 +328,15 @@ async def test_a_stopped_run_is_told_as_cancelled_with_what_was_said():
             )
         ),
         ({"messages": [], "resume": [{"interruptId": "x", "status": "resolved"}]}, "resume.0.interruptId"),
+        (
+            {
+                "messages": [],
+                "resume": [
+                    {"interruptId": "0" * 32, "status": "resolved", "payload": {"type": "file", "base64": "aGk="}}
+                ],
+            },
+            "file_id",
+        ),
     ],
 )
 async def test_what_is_not_supported_is_refused_by_name(body, named):
