@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from functions.memory_api.models import Body
+from functions.memory_api.models import Body, RequestBody
 from functions.memory_api.trace_models import SpanBody
 from shared.domain.kb.folders import MAX_FOLDER_NAME_CHARS, FolderId, Folders
 from shared.domain.kb.parsed import DocumentKind
@@ -19,11 +19,11 @@ from shared.services.manage_documents import FileToUpload, OfferedUpload
 from shared.services.manage_folders import FolderView
 
 
-class FileBody(Body):
+class FileBody(RequestBody):
     """A file that is to be uploaded."""
 
     name: str = Field(max_length=MAX_NAME_CHARS, description="What it is called, without slashes.")
-    size: int = Field(description="Its bytes; the upload has to have exactly as many.")
+    size: int = Field(strict=True, description="Its bytes; the upload has to have exactly as many.")
     media_type: str = Field(
         "application/octet-stream", max_length=129, description="The upload has to be sent with this type."
     )
@@ -125,7 +125,7 @@ class OfferBody(Body):
         return cls(document_id=answer.document, upload=upload, document=None)
 
 
-class FolderNameBody(Body):
+class FolderNameBody(RequestBody):
     """What a folder is to be called."""
 
     name: str = Field(
@@ -167,7 +167,7 @@ class FoldersBody(Body):
     folders: list[FolderBody] = Field(description="The default one, then the others by name.")
 
 
-class ReprocessBody(Body):
+class ReprocessBody(RequestBody):
     """What is to be done again."""
 
     mode: ReprocessMode = ReprocessMode.FULL

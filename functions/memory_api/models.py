@@ -17,6 +17,12 @@ class Body(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True)
 
 
+class RequestBody(Body):
+    """What a client sends. A field that nobody knows is an error rather than an option without effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class TopicBody(Body):
     """One topic of a summary."""
 

@@ -120,6 +120,7 @@ class Conversation:
             self._view.fault("Upload which file? /upload PATH")
             return
         document: Document | None = None
+        self._view.note(f"Uploading {Path(named).name} …")
         async for document in self._api.upload(Path(named)):
             self._view.document(document)
         if document is not None and not document.failed:

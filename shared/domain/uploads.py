@@ -116,7 +116,9 @@ def upload_key(user: UserId, unique: str, name: str, *, folder: FolderId | None 
     """
     name = unicodedata.normalize("NFC", name).strip() if has_utf8_form(name) else ""
     if not _NAME.fullmatch(name) or name in {".", ".."} or len(name) > MAX_NAME_CHARS:
-        raise InvalidInputError(f"A file's name has 1 to {MAX_NAME_CHARS} characters, without slashes.")
+        raise InvalidInputError(
+            f"A file's name has 1 to {MAX_NAME_CHARS} characters, without slashes and control characters."
+        )
     parts = (unique, name) if folder is None else (folder, unique, name)
     key = f"{USERS_PREFIX}{user}/uploads/{'/'.join(parts)}"
     if len(key.encode()) > _MAX_KEY_BYTES:

@@ -130,7 +130,7 @@ class ManageDocuments:
         key = upload_key(user, self._new_id(), file.name, folder=file.folder)
         media_type = legal_media_type(file.media_type)
         if file.size < 1:
-            raise InvalidInputError("An empty file cannot be uploaded.")
+            raise InvalidInputError("A file that is uploaded has one byte at least.")
         if file.size > self._max_bytes:
             raise UploadTooLargeError(self._max_bytes)
         if file.folder is not None:

@@ -44,7 +44,7 @@ def _file_base64(value: str) -> str:
     try:
         base64.b64decode(value, validate=True)
     except binascii.Error:
-        raise ValueError("a file is base64") from None
+        raise ValueError("the data of a file is base64, and this is not") from None
     return value
 
 
@@ -123,7 +123,7 @@ class FilePart(_Part):
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:
         if self.base64 is None and self.file_id is None:
-            raise ValueError("a file is in the message itself, as base64; nothing is fetched from addresses")
+            raise ValueError("a file has its data in the message, as base64; nothing is fetched from addresses")
         return self
 
     def part(self) -> dict[str, Any]:

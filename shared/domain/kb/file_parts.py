@@ -24,6 +24,9 @@ KB_REF: Final = "kb_ref"
 
 Part: TypeAlias = "str | dict[str, Any]"
 
+# Of a name that is only told.
+_NAME_CHARS: Final = 100
+
 _PREFIX: Final = re.compile(r"\[kb:[\w-]{1,100}\]\s*")
 
 
@@ -38,8 +41,9 @@ def waiting_part(document: DocumentId, name: str, media_type: str, attachment: s
 
 
 def unstored_part(name: str, reason: str) -> dict[str, Any]:
-    """Give what stands for a file that was not taken in."""
-    return {"type": "text", "text": f"[The file “{name}” was not taken in: {reason}]"}
+    """Give what stands for a file that was not taken in. What nobody sees of its name is left out, and what is long."""
+    seen = "".join(each for each in name[:_NAME_CHARS] if each.isprintable())
+    return {"type": "text", "text": f"[The file “{seen}” was not taken in: {reason}]"}
 
 
 def has_bytes(part: object) -> bool:

@@ -133,7 +133,7 @@ def legal_folder_name(name: str) -> str:
     """
     name = unicodedata.normalize("NFC", name).strip() if has_utf8_form(name) else ""
     if not 1 <= len(name) <= MAX_FOLDER_NAME_CHARS or _UNSEEN.search(name):
-        raise InvalidInputError(f"A folder's name has 1 to {MAX_FOLDER_NAME_CHARS} characters.")
+        raise InvalidInputError(f"A folder's name has 1 to {MAX_FOLDER_NAME_CHARS} characters, no control characters.")
     return name
 
 

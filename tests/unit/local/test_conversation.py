@@ -194,6 +194,7 @@ async def test_an_upload_is_followed_to_its_end(tmp_path):
     product.steps = [None, document("PENDING"), document("PENDING"), read, document("READY", chunks=3, chunksDone=3)]
     text = await hold(f"/upload '{file}'", product=product)
     assert text.splitlines() == [
+        "Uploading my herons.md …",
         "  herons.md: PENDING",
         "  herons.md: MARKDOWN, 2 of 2 pages",
         "  herons.md: READY, 3 of 3 chunks",
@@ -210,7 +211,8 @@ async def test_an_upload_that_fails_says_why(tmp_path):
     file.write_bytes(b"%PDF")
     product = Product()
     product.steps = [document("NEEDS_OCR", name="scan.pdf", reason="OCR is not there.")]
-    assert await hold(f"/upload {file}", product=product) == "  scan.pdf: NEEDS_OCR  OCR is not there.\n"
+    text = await hold(f"/upload {file}", product=product)
+    assert text.splitlines() == ["Uploading scan.pdf …", "  scan.pdf: NEEDS_OCR  OCR is not there."]
 
 
 async def test_bytes_that_are_there_are_not_sent_again(tmp_path):
@@ -218,7 +220,7 @@ async def test_bytes_that_are_there_are_not_sent_again(tmp_path):
     file.write_bytes(b"known")
     product = Product()
     text = await hold(f"/upload {file}", product=product)
-    assert text.splitlines() == ["  known.md: READY", "It can be searched now: ask about it."]
+    assert text.splitlines() == ["Uploading known.md …", "  known.md: READY", "It can be searched now: ask about it."]
     assert product.sent is None
 
 
@@ -228,8 +230,11 @@ async def test_what_cannot_be_uploaded_is_told_and_the_chat_goes_on(tmp_path):
     text = await hold("/upload", f"/upload {tmp_path}/none.pdf", f"/upload {tmp_path}", f"/upload {large}", "hi")
     assert text.splitlines() == [
         "Upload which file? /upload PATH",
+        "Uploading none.pdf …",
         f"There is no file {tmp_path}/none.pdf.",
+        f"Uploading {tmp_path.name} …",
         f"{tmp_path} is not a file; /upload takes one file at a time.",
+        "Uploading large.bin …",
         "A document may have up to 1000 bytes.",
         "You said hi.",
     ]

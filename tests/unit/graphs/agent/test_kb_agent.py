@@ -144,6 +144,7 @@ async def test_the_same_bytes_are_one_document() -> None:
         (file("empty.md", b""), "empty"),
         (file("large.md", b"x" * 10_001), "bytes"),
         (file("a/b.md", b"x"), "name"),
+        (file("a\x1b[31m.md", b"x"), "name"),
         ({**file("broken.md", b""), "base64": "%%%"}, "base64"),
     ],
 )
@@ -156,6 +157,7 @@ async def test_one_bad_file_does_not_stop_the_others_and_says_why(bad: dict[str,
     assert "The heron nests in March." in seen(turns)
     assert "was not taken in" in seen(turns)
     assert reason in seen(turns)
+    assert "\x1b" not in seen(turns)
 
 
 async def test_a_file_that_cannot_be_read_is_a_placeholder_with_the_reason() -> None:
