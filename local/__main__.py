@@ -6,8 +6,6 @@ import logging
 import os
 import shutil
 import sys
-from contextlib import AbstractAsyncContextManager
-from time import monotonic
 
 from rich.console import Console
 
@@ -23,6 +21,7 @@ from local.product import LocalProduct, local_product
 from local.settings import LocalSettings
 from local.signals import until_signalled
 from local.sole_use import sole_use
+from local.steps import Steps
 from local.terminal import shown
 
 _MODELS = {
@@ -65,7 +64,7 @@ def main() -> int:
 async def _run(settings: LocalSettings, layout: Layout, log: Console, *, chat: bool) -> None:
     layout.logs.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=layout.logs / "local.log", level=logging.INFO)
-    steps = _Steps(log)
+    steps = Steps(log)
     async with steps, local_product(settings, layout, progress=steps.begin) as product:
         who = local_user(layout.user)
         await asyncio.to_thread(product.users.ensure, who)
@@ -93,34 +92,6 @@ def _tell(log: Console, settings: LocalSettings, product: LocalProduct, token: s
     log.print(f"API for other clients (LangGraph SDK, useStream, curl): {product.url}", markup=False)
     log.print(f"Token, good for an hour: {token}", style="dim", markup=False, soft_wrap=True)
     log.print("/help tells what the chat can do.\n" if chat else "Ctrl-C ends it.", markup=False)
-
-
-class _Steps(AbstractAsyncContextManager[None]):
-    """Shows which step runs and how long each took; shows nothing any more when the context ends."""
-
-    def __init__(self, log: Console) -> None:
-        self._log = log
-        self._name = ""
-        self._began = 0.0
-        self._status = log.status("")
-
-    def begin(self, name: str) -> None:
-        self._end()
-        self._name, self._began = name, monotonic()
-        self._status.update(f"{name} …")
-        self._status.start()
-
-    def done(self) -> None:
-        self._end()
-        self._status.stop()
-
-    async def __aexit__(self, *_failure: object) -> None:
-        self._status.stop()
-
-    def _end(self) -> None:
-        if self._name:
-            self._log.print(f"  {self._name}: {monotonic() - self._began:.1f} s", style="dim")
-            self._name = ""
 
 
 if __name__ == "__main__":
