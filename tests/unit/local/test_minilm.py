@@ -16,7 +16,7 @@ from local.model.minilm.model import DIMENSION, MiniLmMissingError
 from local.model.minilm.wordpiece import pieces_of
 from shared.adapters.bedrock.attempts import Attempts
 from shared.adapters.bedrock.embeddings import TitanEmbeddings
-from shared.domain.errors import ModelRefusedError
+from shared.domain.errors import ModelForbiddenError
 from tests.unit.local.serve import bedrock
 
 # What the model's own tokenizer makes of these.
@@ -134,7 +134,7 @@ async def test_a_machine_without_the_model_says_so(monkeypatch):
 
     monkeypatch.setattr(embeddings, "embed", missing)
     async with bedrock(DemoSource(pause=0)) as client:
-        with pytest.raises(ModelRefusedError):
+        with pytest.raises(ModelForbiddenError):
             await (await embedder_on(client)).embed("tea")
 
 

@@ -91,6 +91,7 @@ async def test_a_run_holds_its_thread_in_one_item(threads, client, wire):
         "metadata": "{}",
         "policy": "summaries",
         "status": "busy",
+        "status_before": "idle",
         "created_at": moment,
         "updated_at": moment,
         "last_message_at": moment,
