@@ -144,7 +144,7 @@ async def test_the_terminal_chat_uploads_asks_and_shows_the_source(product, tmp_
         "  [1] birds.pdf, page 1",
     ]
     assert shown[at + 5].startswith("  birds.pdf: READY")
-    assert shown[at + 6] == f"There is no file {file}x."
+    assert shown[at + 6 : at + 8] == [f"Uploading {file.name}x …", f"There is no file {file}x."]
 
 
 async def test_a_file_in_a_message_is_answered_in_the_same_turn(people, model, thread, word):
