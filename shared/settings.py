@@ -103,14 +103,20 @@ class KnowledgeIndexKnobs(BaseModel):
     """The index on Amazon S3 Vectors; without one the vectors are kept in the memory table and searched exactly."""
 
 
-class TraceKnobs(BaseModel):
-    """Whether it is kept what happened in runs of threads, and how long."""
+class RetentionKnobs(BaseModel):
+    """How long it is kept what happened."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
+    """Of spans, of whatever they are."""
+
+
+class TraceKnobs(RetentionKnobs):
+    """Whether it is kept what happened in runs of threads, and how long."""
+
     spans: Literal["on", "off"] = "on"
     """One write unit a turn; nothing of what anybody said."""
-    observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
 
     @property
     def keep_traces_for(self) -> timedelta | None:
@@ -217,7 +223,7 @@ class PurgeSettings(FunctionSettings):
     """How long one purge waits for a run to let go; longer than a lease, shorter than the function may run."""
 
 
-class KbIngestSettings(FunctionSettings, KnowledgeIndexKnobs):
+class KbIngestSettings(FunctionSettings, KnowledgeIndexKnobs, RetentionKnobs):
     """``functions/kb_ingest``."""
 
     memory_table: str
@@ -229,5 +235,3 @@ class KbIngestSettings(FunctionSettings, KnowledgeIndexKnobs):
     """What reads pictures of text. Without it such documents end as ``NEEDS_OCR``."""
     document_max_bytes: int = Field(_DOCUMENT_MAX_BYTES, ge=1)
     """Larger objects are not read."""
-    observability_retention_days: Annotated[int, _whole_number_or(30, at_least=1)] = 30
-    """How long it is kept what happened to a document."""

@@ -117,8 +117,12 @@ def _candidates(version: str) -> Iterator[Path]:
     if found.returncode == 0:
         yield Path(found.stdout.strip())
     # pyenv's own `python3.13` refuses to start while another version is selected; the interpreter itself does not.
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    yield from sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
+    roots = [Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))]
+    if on_path and Path(on_path).parent.name == "shims":
+        # Whoever has the shim on the path need not have pyenv at home.
+        roots.append(Path(on_path).parents[1])
+    for pyenv in roots:
+        yield from sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
 
 
 def _version_of(interpreter: Path) -> str | None:

@@ -11,6 +11,9 @@ from shared.domain.ids import MessageId, RunId, ThreadId
 CRASHED: Final = "CRASHED"
 """The error of a step that nobody ended."""
 
+KEEP: Final = timedelta(days=30)
+"""How long spans are kept where nothing else is said (row OB06)."""
+
 _LONGEST_STEP: Final = timedelta(minutes=15)
 
 

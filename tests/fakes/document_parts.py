@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from shared.adapters.dynamodb.spans import KEEP
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.kb.chunks import Chunk, parse_chunk_id
 from shared.domain.kb.ocr import OcrText
 from shared.domain.kb.pages import Page
-from shared.domain.spans import Span
+from shared.domain.spans import KEEP, Span
 from tests.fakes.clock import FixedClock
 from tests.fakes.faults import Faults
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from shared.adapters.dynamodb.traces import KEEP
 from shared.domain.ids import RunId, ThreadId, UserId
-from shared.domain.spans import Trace, TraceOrigin
+from shared.domain.spans import KEEP, Trace, TraceOrigin
 from tests.fakes.clock import FixedClock
 from tests.fakes.faults import Faults
 

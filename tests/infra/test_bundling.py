@@ -82,6 +82,18 @@ class TestTargets:
     def test_a_python_that_is_not_there_is_not_found(self) -> None:
         assert find_python("3.2") is None
 
+    def test_a_python_behind_a_shim_that_refuses_is_found(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = write(tmp_path / "versions/3.2.6/bin/python3.2", "#!/bin/sh\necho 3.2\n")
+        shim = write(tmp_path / "shims/python3.2", "#!/bin/sh\nexit 127\n")
+        for script in (there, shim):
+            script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "elsewhere"))
+
+        assert find_python("3.2") == there
+
     def test_what_is_no_python_is_no_target(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             local_target(tmp_path / "python")

@@ -1,12 +1,11 @@
 """What OCR has read of a user's files, a row for each page, by the file's bytes."""
 
-import json
-import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from shared.adapters.dynamodb.items import Key, StoredItem, row_of
+from shared.adapters.dynamodb.packed_json import pack, unpack
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
@@ -22,7 +21,6 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import UserId
-from shared.domain.json_text import compact_json
 from shared.domain.kb.ocr import OcrText
 
 if TYPE_CHECKING:
@@ -99,11 +97,11 @@ def _key(user: UserId, sha256: str, number: int) -> Key:
 
 
 def _packed(text: OcrText) -> bytes:
-    return zlib.compress(compact_json({"text": text.text, "confidence": text.confidence}).encode())
+    return pack({"text": text.text, "confidence": text.confidence})
 
 
 def _text(item: StoredItem) -> OcrText:
     try:
-        return OcrText(**json.loads(zlib.decompressobj().decompress(item.blob(BODY), _MAX_UNPACKED)))
-    except (zlib.error, ValueError, TypeError) as error:
+        return OcrText(**unpack(item.blob(BODY), limit=_MAX_UNPACKED))
+    except (ValueError, TypeError) as error:
         raise CorruptItemError("What OCR has read cannot be read.") from error

@@ -1,13 +1,12 @@
 """The pages of documents. A document of a kind that has no pages is one page, which may not fit one item."""
 
-import json
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from shared.adapters.dynamodb.items import StoredItem, row_of
+from shared.adapters.dynamodb.packed_json import pack, unpack
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import (
@@ -23,7 +22,6 @@ from shared.adapters.dynamodb.schema import (
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
-from shared.domain.json_text import compact_json
 from shared.domain.kb.pages import Page
 
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ class DynamoPages:
 
 
 def _puts(user: UserId, document: DocumentId, reading: int, page: Page) -> Iterator[Put]:
-    body = zlib.compress(compact_json(asdict(page)).encode())
+    body = pack(asdict(page))
     parts = [body[start : start + _PART_BYTES] for start in range(0, len(body), _PART_BYTES)]
     for n, part in enumerate(parts):
         key = row_key(PAGE_ROW, document, _padded(reading), f"{page.number:0{_NUMBER_DIGITS}d}", f"{n:03d}")
@@ -112,13 +110,9 @@ def _is_whole(items: Sequence[StoredItem]) -> bool:
 def _page(items: Sequence[StoredItem]) -> Page:
     # Written before with more parts than now: the others are left over.
     count = items[0].number(PARTS)
-    unpack = zlib.decompressobj()
     try:
-        text = unpack.decompress(b"".join(item.blob(BODY) for item in items[:count]), _MAX_UNPACKED)
-        if not unpack.eof:
-            raise CorruptItemError("A page is not whole.")
-        return Page(**json.loads(text))
-    except (zlib.error, ValueError, TypeError) as error:
+        return Page(**unpack(b"".join(item.blob(BODY) for item in items[:count]), limit=_MAX_UNPACKED))
+    except (ValueError, TypeError) as error:
         raise CorruptItemError("A page cannot be read.") from error
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from shared.adapters.dynamodb.items import StoredItem, row_of
 from shared.adapters.dynamodb.removal import remove_rows
@@ -12,13 +12,11 @@ from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import DocumentId, UserId
 from shared.domain.json_text import compact_json
-from shared.domain.spans import Span, SpanKind, SpanStatus
+from shared.domain.spans import KEEP, Span, SpanKind, SpanStatus
 from shared.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-KEEP: Final = timedelta(days=30)
 
 
 class DynamoSpans:

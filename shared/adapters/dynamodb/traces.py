@@ -1,26 +1,23 @@
 """Traces of the runs of threads: one packed row a run, so that a turn costs one write unit for it."""
 
-import json
-import zlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from shared.adapters.dynamodb.items import StoredItem, row_of
+from shared.adapters.dynamodb.packed_json import SMALLEST, pack, unpack
 from shared.adapters.dynamodb.removal import remove_rows
 from shared.adapters.dynamodb.rows import Pause, Rows, jittered_pause
 from shared.adapters.dynamodb.schema import BODY, END, TRACE_ROW, TTL, decode_key, encode_part, row_key, row_prefix
 from shared.adapters.dynamodb.writes import Put
 from shared.domain.errors import CorruptItemError
 from shared.domain.ids import MessageId, RunId, ThreadId, UserId
-from shared.domain.json_text import compact_json
-from shared.domain.spans import Span, SpanKind, SpanStatus, Trace, TraceOrigin
+from shared.domain.spans import KEEP, Span, SpanKind, SpanStatus, Trace, TraceOrigin
 from shared.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-KEEP: Final = timedelta(days=30)
 _MAX_UNPACKED: Final = 4 * 1024 * 1024
 
 
@@ -86,7 +83,7 @@ def _packed(trace: Trace) -> bytes:
         for span in trace.spans
     ]
     body = {"at": began.isoformat(), "message": trace.message_id, "spans": spans}
-    return zlib.compress(compact_json(body).encode(), 9)
+    return pack(body, level=SMALLEST)
 
 
 def _milliseconds(after: timedelta) -> int:
@@ -96,7 +93,7 @@ def _milliseconds(after: timedelta) -> int:
 def _trace(item: StoredItem) -> Trace:
     (_, thread, run), origin = decode_key(item.key[1].removeprefix(END))
     try:
-        body = json.loads(zlib.decompressobj().decompress(item.blob(BODY), _MAX_UNPACKED))
+        body = unpack(item.blob(BODY), limit=_MAX_UNPACKED)
         began = datetime.fromisoformat(body["at"])
         return Trace(
             run_id=RunId(run),
@@ -105,7 +102,7 @@ def _trace(item: StoredItem) -> Trace:
             message_id=MessageId(body["message"]),
             spans=[_span(run, began, said) for said in body["spans"]],
         )
-    except (zlib.error, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CorruptItemError("A trace cannot be understood.") from error
 
 
